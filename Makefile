@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+#
+# The few commands a person types; meson does the work. `make help` lists them.
+#
+#   SETUP=0        never install packages: say what is missing and stop
+#   BUILD=build    the build folder; prefix=/usr/local, DESTDIR= as usual for install
+#   ONLY='unit e2e' only these suites of make test (tests/run --list)
+
+SETUP  ?= 1
+BUILD  ?= build
+prefix ?= /usr/local
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+
+export SETUP PYTHON JOBS FUZZ_SECONDS
+
+.PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench install uninstall clean \
+	format lint docs help
+
+all: build			## build (the default): leaves build/spotter
+
+build:
+	@SETUP=check tools/setup build || { echo "or: make setup" >&2; exit 1; }
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
+	@ninja -C $(BUILD) -j $(JOBS)
+
+setup:				## install what is missing for building, testing and benchmarks
+	@tools/setup build test more
+
+demo:				## watch a small busy program for some seconds and show the verdict
+	@tools/setup build
+	@$(MAKE) --no-print-directory build
+	@tools/demo $(BUILD)/spotter
+
+test:				## every test; the last line is "N passed, N failed"
+	@tools/setup build test
+	@$(PYTHON) tests/run --build $(BUILD) $(ONLY)
+
+check-all:			## make test, then long tests, fuzzing and a clang build
+	@tools/setup build test more
+	@$(PYTHON) tests/run --build $(BUILD) --long $(ONLY)
+
+unit e2e asan tsan:		## one part of make test
+	@tools/setup build test
+	@$(PYTHON) tests/run --build $(BUILD) $@
+
+fuzz:				## libFuzzer, FUZZ_SECONDS=60 for each target
+	@tools/setup build more
+	@tools/fuzz $(FUZZ_TARGETS)
+
+fresh:				## make test and make demo on a fresh Debian 12 (root; debootstrap, some minutes)
+	@tools/fresh
+
+bench:				## the cost of it all, as ratios to other tools
+	@tools/setup build test more
+	@$(MAKE) --no-print-directory build
+	@bench/host
+
+install: build			## DESTDIR and prefix as usual
+	@meson configure $(BUILD) -Dprefix=$(abspath $(prefix))
+	@meson install -C $(BUILD)
+
+uninstall:			## take out what make install put there
+	@ninja -C $(BUILD) uninstall
+
+clean:				## remove every build folder
+	rm -rf build build-asan build-tsan build-fuzz build-clang build-fresh
+
+format:				## clang-format every C file
+	@$(PYTHON) tools/style.py --list-c | xargs clang-format -i
+
+lint:				## who includes whom, style, format
+	@$(PYTHON) tools/layers.py
+	@$(PYTHON) tools/style.py
+
+docs:				## write the generated pages again (docs/metrics.md)
+	@$(PYTHON) tools/metrics_page.py > docs/metrics.md.new
+	@mv docs/metrics.md.new docs/metrics.md
+
+help:				## this list
+	@sed -n 's/^\([a-z0-9 -]*\):[^#]*##[[:space:]]*/\1\t/p' $(MAKEFILE_LIST) | \
+		awk -F '\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
