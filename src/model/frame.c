@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/frame.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 255, DETAIL_MAX_BYTES = 4095 };
+
+void frame_done(struct frame *f)
+{
+	vec_done(&f->samples);
+	vec_done(&f->lives);
+	vec_done(&f->events);
+	vec_done(&f->gaps);
+	vec_done(&f->text);
+}
+
+/* Offset 0 is the empty string, so that {0} fields read as "". */
+static uint32_t add_text(struct frame *f, const char *s, size_t n)
+{
+	uint32_t at = (uint32_t)f->text.n;
+
+	if (!n)
+		return 0;
+	if (!vec_reserve(&f->text, f->text.n + n + 1)) {
+		f->failed = true;
+		return 0;
+	}
+	memcpy(f->text.v + f->text.n, s, n);
+	f->text.v[f->text.n + n] = '\0';
+	f->text.n += n + 1;
+	return at;
+}
+
+void frame_begin(struct frame *f, int64_t mono_ns, int64_t wall_ns)
+{
+	f->mono_ns = mono_ns;
+	f->wall_ns = wall_ns;
+	f->samples.n = f->lives.n = f->events.n = f->gaps.n = f->text.n = 0;
+	f->failed = !vec_push(&f->text);
+}
+
+void frame_put(struct frame *f, enum metric_id metric, uint32_t entity, int64_t raw)
+{
+	struct sample *s = vec_push(&f->samples);
+
+	if (!s) {
+		f->failed = true;
+		return;
+	}
+	*s = (struct sample){ .entity = entity, .metric = (uint16_t)metric, .raw = raw };
+}
+
+void frame_gap(struct frame *f, enum metric_id metric, uint32_t entity, enum gap_why why)
+{
+	struct gap *g = vec_push(&f->gaps);
+
+	if (!g) {
+		f->failed = true;
+		return;
+	}
+	*g = (struct gap){ .entity = entity, .metric = (uint16_t)metric, .why = why };
+}
+
+void frame_life(struct frame *f, const struct life *life, const char *name, const char *detail)
+{
+	struct life *l = vec_push(&f->lives);
+
+	if (!l) {
+		f->failed = true;
+		return;
+	}
+	*l = *life;
+	l->name = add_text(f, name, strnlen(name, NAME_MAX_BYTES));
+	l->detail = detail ? add_text(f, detail, strnlen(detail, DETAIL_MAX_BYTES)) : 0;
+}
+
+void frame_event(struct frame *f, enum event_kind kind, uint32_t entity, double value,
+		 const char *fmt, ...)
+{
+	char text[512];
+	struct event *e = vec_push(&f->events);
+	va_list ap;
+
+	if (!e) {
+		f->failed = true;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	*e = (struct event){ .kind = kind, .entity = entity, .value = value };
+	e->text = add_text(f, text, strlen(text));
+}
+
+const char *frame_text(const struct frame *f, uint32_t offset)
+{
+	return offset < f->text.n ? f->text.v + offset : "";
+}
+
+const char *gap_why_name(enum gap_why why)
+{
+	static const char *const names[] = {
+		[GAP_NOT_SUPPORTED] = "not supported",
+		[GAP_NO_PERMISSION] = "no permission",
+		[GAP_LOST] = "lost",
+		[GAP_STALE] = "stale",
+		[GAP_BUDGET] = "over budget",
+		[GAP_OVER] = "readable again",
+	};
+
+	return names[why];
+}
+
+static const char *const event_names[EVENT_KINDS] = {
+	[EVENT_EXIT] = "exit",
+	[EVENT_EXEC] = "exec",
+	[EVENT_OOM_KILL] = "oom_kill",
+	[EVENT_LIMIT] = "limit",
+	[EVENT_GOVERNOR] = "governor",
+	[EVENT_CLOCK_JUMP] = "clock_jump",
+	[EVENT_SUSPEND] = "suspend",
+	[EVENT_WRITE_ERROR] = "write_error",
+	[EVENT_CPU_HOTPLUG] = "cpu_hotplug",
+	[EVENT_NOTE] = "note",
+};
+
+const char *event_kind_name(enum event_kind kind)
+{
+	return event_names[kind];
+}
+
+enum event_kind event_kind_by_name(const char *name)
+{
+	for (int i = 0; i < EVENT_KINDS; i++)
+		if (strcmp(event_names[i], name) == 0)
+			return (enum event_kind)i;
+	return EVENT_KINDS;
+}
