@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/backlog.h"
+
+#include "base/clock.h"
+#include "record/db.h"
+
+#include <errno.h>
+
+void backlog_done(struct backlog *b)
+{
+	vec_done(&b->rows);
+	buf_done(&b->bytes);
+}
+
+void backlog_clear(struct backlog *b)
+{
+	b->rows.n = 0;
+	buf_reset(&b->bytes);
+}
+
+static bool is_block(const struct pending *p)
+{
+	return p->kind >= PENDING_SECOND && p->kind <= PENDING_COARSE;
+}
+
+int backlog_block(struct backlog *b, enum pending_kind kind, enum entity_kind group,
+		  const struct series_block *block, int64_t slot_ns, unsigned frames)
+{
+	size_t at = b->bytes.len;
+	struct pending *p = vec_push(&b->rows);
+
+	if (!p)
+		return -ENOMEM;
+	buf_put(&b->bytes, block->blob, block->n);
+	if (!buf_ok(&b->bytes)) {
+		b->bytes.failed = false;
+		b->rows.n--;
+		return -ENOMEM;
+	}
+	*p = (struct pending){ .kind = kind, .t_ns = block->t1_ns, .at = at, .n = block->n };
+	p->block.group = group;
+	p->block.t0_ns = block->t0_ns;
+	p->block.t1_ns = block->t1_ns;
+	p->block.ticks = block->ticks;
+	p->block.samples = block->samples;
+	p->block.slot_ns = slot_ns;
+	p->block.frames = frames;
+	return 0;
+}
+
+/* Offset of a NUL-terminated copy. */
+static size_t put_text(struct backlog *b, const char *s)
+{
+	size_t at = b->bytes.len;
+
+	db_utf8(&b->bytes, s);
+	buf_char(&b->bytes, '\0');
+	return at;
+}
+
+static struct pending *push_row(struct backlog *b, enum pending_kind kind, int64_t t_ns)
+{
+	struct pending *p = b->rows.n < BACKLOG_ROWS ? vec_push(&b->rows) : NULL;
+
+	if (p)
+		*p = (struct pending){ .kind = kind, .t_ns = t_ns };
+	return p;
+}
+
+/* A text that did not fit takes its row with it. */
+static int check_text(struct backlog *b)
+{
+	if (buf_ok(&b->bytes))
+		return 0;
+	b->bytes.failed = false;
+	b->rows.n--;
+	return -ENOMEM;
+}
+
+int backlog_life(struct backlog *b, const struct frame *f, const struct life *life,
+		 enum entity_kind kind)
+{
+	struct pending *p = push_row(b, PENDING_LIFE, series_time(f->mono_ns));
+
+	if (!p)
+		return -ENOMEM;
+	p->life = *life;
+	p->life.kind = kind;
+	p->at = put_text(b, frame_text(f, life->name));
+	p->at2 = put_text(b, frame_text(f, life->detail));
+	return check_text(b);
+}
+
+int backlog_event(struct backlog *b, int64_t t_ns, const struct event *event, const char *text)
+{
+	struct pending *p = push_row(b, PENDING_EVENT, t_ns);
+
+	if (!p)
+		return -ENOMEM;
+	p->event = *event;
+	p->at = put_text(b, text);
+	return check_text(b);
+}
+
+int backlog_gap(struct backlog *b, int64_t t_ns, const struct gap *gap)
+{
+	struct pending *p = push_row(b, PENDING_GAP, t_ns);
+
+	if (!p)
+		return -ENOMEM;
+	p->gap = *gap;
+	return 0;
+}
+
+void backlog_drop_seconds(struct backlog *b, int64_t slot_ns)
+{
+	for (size_t i = 0; i < b->rows.n; i++)
+		if (b->rows.v[i].kind == PENDING_SECOND && b->rows.v[i].block.t0_ns >= slot_ns)
+			b->rows.v[i].kind = PENDING_NOTHING;
+}
+
+uint64_t backlog_frames(const struct backlog *b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++)
+		if (is_block(&b->rows.v[i]))
+			n += b->rows.v[i].block.frames;
+	return n;
+}
+
+/* Moves what is left to the front, rows and bytes. */
+static void pack(struct backlog *b)
+{
+	size_t rows = 0, len = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++) {
+		struct pending p = b->rows.v[i];
+		size_t from = p.at, n = p.n;
+
+		if (p.kind == PENDING_NOTHING)
+			continue;
+		if (!is_block(&p) && p.kind != PENDING_GAP)
+			n = strlen(b->bytes.data + from) + 1;
+		if (p.kind == PENDING_LIFE) /* its two texts lie side by side */
+			n += strlen(b->bytes.data + p.at2) + 1;
+		if (n)
+			memmove(b->bytes.data + len, b->bytes.data + from, n);
+		p.at2 = len + (p.at2 - p.at);
+		p.at = len;
+		len += n;
+		b->rows.v[rows++] = p;
+	}
+	b->rows.n = rows;
+	b->bytes.len = len;
+}
+
+uint64_t backlog_trim(struct backlog *b, int64_t now_ns)
+{
+	uint64_t lost = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++) {
+		const struct pending *p = &b->rows.v[i];
+
+		kept += is_block(p) ? p->n : 0;
+	}
+	for (size_t i = 0; i < b->rows.n; i++) {
+		struct pending *p = &b->rows.v[i];
+		bool raw = p->kind == PENDING_SECOND || p->kind == PENDING_MINUTE;
+		bool old = raw && p->t_ns < now_ns - BACKLOG_SECONDS * NS_PER_S;
+
+		if (!is_block(p) || (!old && kept <= BACKLOG_BYTES))
+			continue;
+		kept -= p->n;
+		lost += p->block.frames;
+		p->kind = PENDING_NOTHING;
+	}
+	pack(b);
+	return lost;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is to be written at the next commit. Normally a second's worth, and empty again after it;
+ * when the disk does not take it, it waits here, bounded, the oldest blocks going first.
+ */
+#ifndef SPOTTER_RECORD_BACKLOG_H
+#define SPOTTER_RECORD_BACKLOG_H
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "model/frame.h"
+#include "record/series.h"
+
+enum {
+	BACKLOG_BYTES = 8 << 20,
+	BACKLOG_ROWS = 200000, /* births, events...: beyond it new ones are dropped */
+	BACKLOG_SECONDS = 120,
+};
+
+enum pending_kind {
+	PENDING_NOTHING, /* taken back */
+	PENDING_SECOND,
+	PENDING_MINUTE,
+	PENDING_FINE,
+	PENDING_COARSE,
+	PENDING_LIFE,
+	PENDING_EVENT,
+	PENDING_GAP,
+};
+
+struct pending {
+	enum pending_kind kind;
+	int64_t t_ns; /* lives, events, gaps: of the frame; blocks: of the last tick */
+	/* Offsets into backlog.bytes: the blob; or the two texts. */
+	size_t at, n, at2;
+	union {
+		struct {
+			enum entity_kind group;
+			int64_t t0_ns, t1_ns;
+			size_t ticks;
+			uint64_t samples;
+			int64_t
+			    slot_ns; /* PENDING_MINUTE: replaces the second blocks from here on */
+			unsigned frames; /* ticks lost when this is dropped */
+		} block;
+		struct life life;
+		struct event event;
+		struct gap gap;
+	};
+};
+
+struct backlog {
+	VEC(struct pending) rows;
+	struct buf bytes;
+};
+
+void backlog_done(struct backlog *b);
+void backlog_clear(struct backlog *b);
+/* All: 0 or -ENOMEM. Text that is not UTF-8 is made so, since every reader of SQL expects it. */
+int backlog_block(struct backlog *b, enum pending_kind kind, enum entity_kind group,
+		  const struct series_block *block, int64_t slot_ns, unsigned frames);
+int backlog_life(struct backlog *b, const struct frame *f, const struct life *life,
+		 enum entity_kind kind);
+int backlog_event(struct backlog *b, int64_t t_ns, const struct event *event, const char *text);
+int backlog_gap(struct backlog *b, int64_t t_ns, const struct gap *gap);
+/* Takes back the second blocks from slot_ns on: their minute has come. */
+void backlog_drop_seconds(struct backlog *b, int64_t slot_ns);
+/* Keeps it bounded; the number of ticks that were dropped. */
+uint64_t backlog_trim(struct backlog *b, int64_t now_ns);
+/* Ticks that would be lost if all of it were. */
+uint64_t backlog_frames(const struct backlog *b);
+
+#endif

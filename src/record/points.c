@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The samples themselves: of one series for a chart, or of all for an export.
+ */
+#include "record/read.h"
+
+#include "base/clock.h"
+#include "record/db.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MINUTE_NS (60 * NS_PER_S)
+
+struct walk {
+	struct record *r;
+	uint64_t series_id; /* in the file */
+	const struct file_metric *metric;
+	int64_t from_ns, to_ns;
+	window_point_fn fn;
+	void *arg;
+	bool stopped, any;
+};
+
+static void give(struct walk *w, const struct point *p)
+{
+	w->any = true;
+	if (p->t_ns >= w->from_ns && p->t_ns <= w->to_ns)
+		w->stopped = !w->fn(p, w->arg);
+}
+
+static void walk_block(struct walk *w, const struct piece *piece)
+{
+	struct block_reader *block = &w->r->chunk.block;
+	struct block_series s;
+	struct block_cursor c;
+	int i;
+
+	while (!w->stopped && block_next(block, &s)) {
+		if (s.head.id != w->series_id)
+			continue;
+		block_samples(block, &s, &c);
+		while (!w->stopped && (i = block_sample(&c)) >= 0) {
+			double v = (double)c.raw * w->metric->scale;
+
+			if (block->ticks.v[i] >= piece->lo_ns && block->ticks.v[i] < piece->hi_ns)
+				give(w, &(struct point){ block->ticks.v[i], v, v, v });
+		}
+	}
+}
+
+/* A bucket is a point at its last moment: a counter's value then, a gauge's mean. */
+static void walk_rollups(struct walk *w, const struct piece *piece, int64_t span_ns)
+{
+	double scale = w->metric->scale;
+	struct rollup_reader reader;
+	struct bucket b;
+
+	rollup_begin(&reader, &w->r->chunk.block, span_ns);
+	while (!w->stopped && rollup_series(&reader)) {
+		if (reader.series_id != w->series_id)
+			continue;
+		while (!w->stopped && rollup_bucket(&reader, w->metric->counter, &b)) {
+			double v = w->metric->counter ? (double)b.last : b.mean;
+
+			if (b.t1_ns > piece->lo_ns && b.t1_ns <= piece->hi_ns)
+				give(w,
+				     &(struct point){ b.t1_ns - 1, v * scale, (double)b.min * scale,
+						      (double)b.max * scale });
+		}
+	}
+}
+
+static int walk_piece(struct walk *w, const struct piece *piece)
+{
+	struct record *r = w->r;
+	const char *level = piece->source == PIECE_FINE     ? ROLLUP_FINE
+			    : piece->source == PIECE_COARSE ? ROLLUP_COARSE
+							    : NULL;
+	int code =
+	    chunk_begin(&r->chunk, r->file.db, level, w->metric->group, piece->lo_ns, piece->hi_ns);
+
+	if (code == SQLITE_OK)
+		code = SQLITE_ROW;
+	while (code == SQLITE_ROW && !w->stopped) {
+		code = chunk_next(&r->chunk);
+		if (code != SQLITE_ROW)
+			break;
+		if (piece->source == PIECE_RAW)
+			walk_block(w, piece);
+		else
+			walk_rollups(w, piece,
+				     piece->source == PIECE_FINE ? ROLLUP_FINE_NS
+								 : ROLLUP_COARSE_NS);
+	}
+	chunk_end(&r->chunk);
+	return code == SQLITE_DONE || w->stopped ? 0 : db_errno(r->file.db);
+}
+
+int points_each(struct record *r, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
+		int64_t step_ns, window_point_fn fn, void *arg)
+{
+	uint32_t at = m > M_NONE && m < METRICS ? r->metric_of[m] : 0;
+	struct walk w = { .r = r, .from_ns = from, .to_ns = to, .fn = fn, .arg = arg };
+	struct plan plan = { 0 };
+	int ret = 0;
+
+	if (!at)
+		return -ENODATA;
+	w.metric = &r->metrics.v[at - 1];
+	w.series_id = (uint64_t)w.metric->id << 32 | entity;
+	plan_range(r, w.metric->kind, from, to + 1, step_ns, &plan);
+	for (size_t i = 0; i < plan.n && ret >= 0 && !w.stopped; i++)
+		ret = walk_piece(&w, &plan.v[i]);
+	if (ret < 0)
+		return ret;
+	return w.any ? 0 : -ENODATA;
+}
+
+/* One sample of a minute, to be sorted by time. */
+struct flat {
+	int64_t t_ns, raw;
+	uint32_t metric; /* place in r->metrics */
+	uint32_t entity;
+};
+
+struct flats {
+	VEC(struct flat) rows;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct flat *x = a, *y = b;
+
+	if (x->t_ns != y->t_ns)
+		return x->t_ns < y->t_ns ? -1 : 1;
+	if (x->metric != y->metric)
+		return x->metric < y->metric ? -1 : 1;
+	return x->entity < y->entity ? -1 : x->entity > y->entity;
+}
+
+static int flatten(struct record *r, struct flats *out)
+{
+	struct block_reader *block = &r->chunk.block;
+	struct block_series s;
+	struct block_cursor c;
+	int i;
+
+	while (block_next(block, &s)) {
+		const struct file_metric *m = file_metric(r, s.head.id >> 32);
+
+		if (!m)
+			continue;
+		block_samples(block, &s, &c);
+		while ((i = block_sample(&c)) >= 0) {
+			struct flat *f = vec_push(&out->rows);
+
+			if (!f)
+				return -ENOMEM;
+			*f = (struct flat){ .t_ns = block->ticks.v[i],
+					    .raw = c.raw,
+					    .metric = (uint32_t)(m - r->metrics.v),
+					    .entity = (uint32_t)s.head.id };
+		}
+	}
+	return 0;
+}
+
+/* All blocks of a group that start in [lo, hi). Blocks never cross a minute. */
+static int flatten_group(struct record *r, const char *group, int64_t lo, int64_t hi,
+			 struct flats *out)
+{
+	int code = chunk_begin(&r->chunk, r->file.db, NULL, group, lo, hi), ret = 0;
+
+	if (code == SQLITE_OK)
+		code = SQLITE_ROW;
+	while (code == SQLITE_ROW && ret >= 0) {
+		code = chunk_next(&r->chunk);
+		/* A made-up block that began earlier would be given twice. */
+		if (code == SQLITE_ROW && r->chunk.block.ticks.n &&
+		    r->chunk.block.ticks.v[0] >= lo && r->chunk.block.ticks.v[0] < hi)
+			ret = flatten(r, out);
+	}
+	chunk_end(&r->chunk);
+	if (ret < 0)
+		return ret;
+	return code == SQLITE_DONE ? 0 : db_errno(r->file.db);
+}
+
+/* Start of the next block at or after t: 0, -ENODATA, -errno. */
+static int next_block(struct record *r, struct sqlite3_stmt *s, const char *group, int64_t t,
+		      int64_t *ret)
+{
+	int got;
+
+	(void)r;
+	db_text(s, 1, group);
+	db_int(s, 2, t);
+	got = db_row(s);
+	if (got > 0 && sqlite3_column_type(s, 0) == SQLITE_NULL)
+		got = 0;
+	if (got > 0)
+		*ret = sqlite3_column_int64(s, 0);
+	sqlite3_reset(s);
+	return got < 0 ? got : got ? 0 : -ENODATA;
+}
+
+/* First of the metrics with this group: each group is walked once. */
+static bool leads_group(const struct record *r, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(r->metrics.v[k].group, r->metrics.v[i].group) == 0)
+			return false;
+	return true;
+}
+
+static int each_minute(struct record *r, const char *const *groups, size_t n, int64_t t,
+		       struct flats *out, int64_t *ret_next)
+{
+	auto_stmt *s = NULL;
+	int64_t first = INT64_MAX, at;
+	int ret = db_prepare(r->file.db,
+			     "SELECT min(t0_ns) FROM block WHERE grp = ?1 AND t0_ns >= ?2", &s);
+
+	for (size_t i = 0; i < n && ret >= 0; i++) {
+		ret = next_block(r, s, groups[i], t, &at);
+		if (ret == 0 && at < first)
+			first = at;
+		if (ret == -ENODATA)
+			ret = 0;
+	}
+	if (ret < 0 || first == INT64_MAX)
+		return ret < 0 ? ret : -ENODATA;
+	if (first > INT64_MAX / 4)
+		return -EBADMSG;
+	/* The end of the minute, counted from the start of the run as the writer does. */
+	at = first - r->run.started_mono_ns;
+	at = at >= 0 ? at / MINUTE_NS : -((-at + MINUTE_NS - 1) / MINUTE_NS);
+	*ret_next = r->run.started_mono_ns + (at + 1) * MINUTE_NS;
+	for (size_t i = 0; i < n && ret >= 0; i++)
+		ret = flatten_group(r, groups[i], first, *ret_next, out);
+	return ret;
+}
+
+static bool give_flats(struct record *r, struct flats *f,
+		       bool (*fn)(const struct record_sample *s, void *arg), void *arg)
+{
+	if (f->rows.n)
+		qsort(f->rows.v, f->rows.n, sizeof(*f->rows.v), by_time);
+	for (size_t i = 0; i < f->rows.n; i++) {
+		const struct flat *row = &f->rows.v[i];
+		const struct file_metric *m = &r->metrics.v[row->metric];
+
+		if (!fn(&(struct record_sample){ .t_ns = row->t_ns,
+						 .metric = m->known,
+						 .metric_name = m->name,
+						 .unit = m->unit,
+						 .entity = row->entity,
+						 .value = (double)row->raw * m->scale },
+			arg))
+			return false;
+	}
+	return true;
+}
+
+int record_each_sample(struct record *r, bool (*fn)(const struct record_sample *s, void *arg),
+		       void *arg)
+{
+	VEC(const char *) groups = { 0 };
+	struct flats flats = { 0 };
+	int64_t t = -(INT64_MAX / 4);
+	int ret = 0;
+
+	for (size_t i = 0; i < r->metrics.n; i++) {
+		const char **group;
+
+		if (!leads_group(r, i))
+			continue;
+		group = vec_push(&groups);
+		if (!group)
+			ret = -ENOMEM;
+		else
+			*group = r->metrics.v[i].group;
+	}
+	while (ret >= 0) {
+		flats.rows.n = 0;
+		ret = each_minute(r, groups.v, groups.n, t, &flats, &t);
+		if (ret >= 0 && !give_flats(r, &flats, fn, arg))
+			break;
+	}
+	vec_done(&groups);
+	vec_done(&flats.rows);
+	return ret == -ENODATA ? 0 : ret < 0 ? ret : 0;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/reader.h"
+
+#include "base/err.h"
+#include "record/db.h"
+#include "record/read.h"
+#include "record/vtab.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int stat_op(void *src, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
+		   struct series_stat *ret)
+{
+	return stats_of(src, m, entity, from, to, ret);
+}
+
+static int each_op(void *src, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
+		   int64_t step_ns, window_point_fn fn, void *arg)
+{
+	return points_each(src, m, entity, from, to, step_ns, fn, arg);
+}
+
+static const struct entity_table *entities_op(void *src)
+{
+	return &((struct record *)src)->entities;
+}
+
+static const struct run_info *run_op(void *src)
+{
+	return &((struct record *)src)->run;
+}
+
+static const struct window_event *events_op(void *src, size_t *ret_n)
+{
+	struct record *r = src;
+
+	*ret_n = r->events.n;
+	return r->events.v;
+}
+
+static const struct window_gap *gaps_op(void *src, size_t *ret_n)
+{
+	struct record *r = src;
+
+	*ret_n = r->gaps.n;
+	return r->gaps.v;
+}
+
+static const struct window_ops ops = {
+	.stat = stat_op,
+	.each = each_op,
+	.entities = entities_op,
+	.run = run_op,
+	.events = events_op,
+	.gaps = gaps_op,
+};
+
+void record_close(struct record *r)
+{
+	if (!r)
+		return;
+	stats_forget(r);
+	chunk_cursor_done(&r->chunk);
+	load_done(r);
+	run_file_close(&r->file);
+	free(r->path);
+	free(r);
+}
+
+/* One state of a live file for all tables. A recorder that is gone has not got round to saying so. */
+static int load(struct record *r)
+{
+	int ret;
+
+	(void)db_exec(r->file.db, "BEGIN");
+	ret = load_all(r);
+	(void)db_exec(r->file.db, "COMMIT");
+	if (ret >= 0 && r->run.state == RUN_GOING &&
+	    !recorder_alive(&r->recorder, run_file_age(r->path)))
+		r->run.state = RUN_INTERRUPTED;
+	return ret;
+}
+
+int record_open(const char *path, struct record **ret, struct err *e)
+{
+	struct record *r = calloc(1, sizeof(*r));
+	int got;
+
+	if (!r)
+		return err_set(e, -ENOMEM, "out of memory");
+	got = run_file_open(path, true, &r->file, e);
+	if (got >= 0) {
+		r->path = strdup(path);
+		got = r->path ? vtab_register(r->file.db) : -ENOMEM;
+	}
+	if (got >= 0)
+		got = db_number(r->file.db, "PRAGMA data_version", &r->data_version);
+	if (got >= 0)
+		got = load(r);
+	if (got < 0) {
+		char why[80];
+
+		record_close(r);
+		if (got == -EBADMSG)
+			err_set(e, got, "'%s' is damaged: its tables cannot be read", path);
+		return err_set(e, got, "cannot read '%s': %s", path,
+			       err_name(got, why, sizeof(why)));
+	}
+	*ret = r;
+	return 0;
+}
+
+int record_refresh(struct record *r)
+{
+	int64_t version = 0;
+	int ret = db_number(r->file.db, "PRAGMA data_version", &version);
+
+	if (ret < 0 || (version == r->data_version && r->run.state != RUN_GOING))
+		return ret;
+	/* Also when nothing was written: the recorder may have died. */
+	r->data_version = version;
+	stats_forget(r);
+	return load(r);
+}
+
+const struct run_info *record_run(const struct record *r)
+{
+	return &r->run;
+}
+
+struct window record_window(struct record *r, int64_t from_ns, int64_t to_ns)
+{
+	int64_t first = r->entities.rows.n ? r->entities.rows.v[0].born_ns : 0;
+	int64_t from = r->run.started_mono_ns;
+
+	/* What was attached to is known from the first look at it only. */
+	if (r->run.attached && first > from)
+		from = first;
+	return (struct window){ .ops = &ops,
+				.src = r,
+				.from_ns = from_ns > from ? from_ns : from,
+				.to_ns = to_ns && to_ns < r->run.ended_mono_ns
+					     ? to_ns
+					     : r->run.ended_mono_ns };
+}
+
+struct sqlite3 *record_db(struct record *r)
+{
+	return r->file.db;
+}
+
+int64_t record_bytes(const struct record *r)
+{
+	struct stat st;
+
+	return stat(r->path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+const char *record_verdict(struct record *r)
+{
+	return r->verdict;
+}
+
+const char *record_remark(struct record *r)
+{
+	if (r->chunk.damaged)
+		snprintf(r->remark, sizeof(r->remark), "%u damaged blocks were left out%s%s",
+			 r->chunk.damaged, r->file.remark[0] ? "; " : "", r->file.remark);
+	else
+		snprintf(r->remark, sizeof(r->remark), "%s", r->file.remark);
+	return r->remark;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a run file, live or later, from any process: read-only, short transactions. The first
+ * reader of a file whose recorder has died finalises it (state "interrupted").
+ */
+#ifndef SPOTTER_RECORD_READER_H
+#define SPOTTER_RECORD_READER_H
+
+#include "model/window.h"
+
+struct err;
+struct record;
+struct sqlite3;
+
+/* A file that is not ours, is torn or is from a newer major version is refused with a sentence. */
+int record_open(const char *path, struct record **ret, struct err *e);
+void record_close(struct record *r);
+const struct run_info *record_run(const struct record *r);
+/* The part of the run between two monotonic times; 0,0: all of it. Borrowed from r. */
+struct window record_window(struct record *r, int64_t from_ns, int64_t to_ns);
+/* For a live run: looks for what was written since (run row, entities, events, last tick). */
+int record_refresh(struct record *r);
+/* The connection, with `samples` and `rollups` registered; for `spotter sql` and exports. */
+struct sqlite3 *record_db(struct record *r);
+int64_t record_bytes(const struct record *r);
+/* What a person should know about this file ("3 damaged blocks were left out"), "" nothing. */
+const char *record_remark(struct record *r);
+/* Verdict JSON stored in the file, or NULL. Borrowed. */
+const char *record_verdict(struct record *r);
+
+/* All samples of the run in order of time, for exporters: raw where kept. fn returns false to stop. */
+struct record_sample {
+	int64_t t_ns;
+	enum metric_id metric; /* M_NONE for a metric this version does not know; then name tells */
+	const char *metric_name, *unit;
+	uint32_t entity;
+	double value;
+};
+int record_each_sample(struct record *r, bool (*fn)(const struct record_sample *s, void *arg),
+		       void *arg);
+
+#endif

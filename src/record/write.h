@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of a writer, shared by the files that are one: create.c (the empty file), writer.c
+ * (frames and time), rows.c (what a commit writes) and compact.c (what becomes of it later).
+ */
+#ifndef SPOTTER_RECORD_WRITE_H
+#define SPOTTER_RECORD_WRITE_H
+
+#include "record/backlog.h"
+#include "record/block.h"
+#include "record/merge.h"
+#include "record/series.h"
+#include "record/writer.h"
+
+#include <sys/types.h>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+#define SLOT_NS 60000000000ll
+
+enum row_statement {
+	ROW_BLOCK,
+	ROW_DROP_SECONDS,
+	ROW_ROLLUP,
+	ROW_BORN, /* process, thread, device */
+	ROW_BORN_THREAD,
+	ROW_BORN_DEVICE,
+	ROW_CHANGED,
+	ROW_CHANGED_THREAD,
+	ROW_CHANGED_DEVICE,
+	ROW_GONE,
+	ROW_GONE_THREAD,
+	ROW_GONE_DEVICE,
+	ROW_EVENT,
+	ROW_GAP_END,
+	ROW_GAP,
+	ROW_TICK,
+	ROW_BEGIN,
+	ROW_COMMIT,
+	ROW_STATEMENTS
+};
+
+struct record_writer {
+	struct sqlite3 *db;
+	struct sqlite3_stmt *rows[ROW_STATEMENTS];
+	int path_fd; /* O_PATH: closing it drops no lock of SQLite's, as closing a real one would */
+	pid_t owner; /* another pid: we are a fork of it */
+
+	struct record_options options;
+	struct run_info run;
+	bool run_dirty;
+	char *verdict; /* to be written */
+
+	struct series_set series;
+	struct block_codec codec;
+	struct backlog backlog;
+
+	/* Monotonic times. Buckets and slots are counted from the start of the run. */
+	int64_t last_ns, flushed_ns, synced_ns;
+	int64_t slot_ns, slot_end_ns, fine_end_ns, coarse_end_ns;
+	unsigned frames; /* since the last cut */
+	bool started, rotated;
+
+	int error; /* of the last write */
+	int error_first;
+	int64_t error_since_ns;
+	uint64_t lost_ticks, samples, bytes;
+
+	/* How far thinning and the packing of roll-ups have come. */
+	int64_t thin_to_ns, packed_to_ns;
+	struct thin thin;
+};
+
+/* create.c */
+void writer_free(struct record_writer *w); /* all but the connection */
+
+/* rows.c */
+int rows_prepare(struct record_writer *w);
+void rows_done(struct record_writer *w);
+/* The row of table run, at the beginning. */
+int rows_create(struct record_writer *w);
+/* One transaction with all of the backlog in it: 0 or -errno, and then nothing of it is written. */
+int rows_write(struct record_writer *w);
+/* Ends a transaction that failed. */
+void rows_rollback(struct record_writer *w);
+int rows_block(struct record_writer *w, enum row_statement table, const char *level,
+	       const char *group, const struct series_block *b);
+
+/* compact.c: all 0 or -errno, each in transactions of its own. */
+/* Packs the fine roll-ups of finished coarse buckets, thins what is old, deletes what is too much. */
+int compact_minute(struct record_writer *w);
+/* At the end: gives back every free page. */
+int compact_end(struct record_writer *w);
+
+#endif
