@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The complete lists, in running order.
+ */
+#include "explain/fact.h"
+#include "explain/rule.h"
+
+#include <stddef.h>
+
+extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
+    oom_facts, storage_facts, overhead_facts;
+extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
+    thread_oversubscription_rule;
+
+/* A source may read the facts of those above it. */
+const struct fact_source *const fact_sources[] = {
+	&cpu_facts, &quota_facts,   &threads_facts,  &memory_facts, &pressure_facts,
+	&oom_facts, &storage_facts, &overhead_facts, NULL,
+};
+
+const struct rule *const rules[] = {
+	/* what killed it */
+	&oom_killed_rule,
+	/* limits that imitate everything else */
+	&cpu_quota_rule,
+	&memory_pressure_rule,
+	&cpu_neighbour_rule,
+	/* the job itself */
+	&thread_oversubscription_rule,
+	NULL,
+};

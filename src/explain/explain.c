@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/verdict.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "explain/cause.h"
+#include "explain/fact.h"
+#include "explain/ledger/ledger.h"
+#include "explain/rule.h"
+#include "explain/scene.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below this predicted gain a finding is a note. */
+static const double gain_least = 1.05;
+/* A job that keeps this share of its cores busy, and has no finding, is limited by its CPUs. */
+static const double cpu_bound_least = 0.90;
+
+/* Start-up (imports, first reading, warm-up) is not what a long run is slow in. Until steps are
+ * known, its length is a guess: a tenth, at most 10 s, and only where that leaves nearly a minute. */
+static void choose_window(const struct window *whole, struct verdict *v)
+{
+	int64_t length = whole->to_ns - whole->from_ns, skip = length / 10;
+	bool from_start = whole->from_ns - NS_PER_S <= window_run(whole)->started_mono_ns &&
+			  !window_run(whole)->attached;
+	char a[32];
+
+	v->from_ns = whole->from_ns;
+	v->to_ns = whole->to_ns;
+	if (!from_start || length <= 60 * NS_PER_S) {
+		snprintf(v->window_why, sizeof(v->window_why), "%s",
+			 from_start ? "the whole run" : "all that was seen");
+		return;
+	}
+	if (skip > 10 * NS_PER_S)
+		skip = 10 * NS_PER_S;
+	v->from_ns += skip;
+	snprintf(v->window_why, sizeof(v->window_why),
+		 "without the first %s, which may be start-up",
+		 num_seconds((double)skip / 1e9, a, sizeof(a)));
+}
+
+/* Names of limits in facts are copies; the verdict's point at constants. */
+static const char *constant(const char *text)
+{
+	static const char *const names[] = { "affinity", "quota", "machine", "cgroup" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], text) == 0)
+			return names[i];
+	return NULL;
+}
+
+static void fill_usage(const struct scene *s, const struct facts *f, struct verdict *v)
+{
+	v->usage = (struct usage){
+		.cores_used = fact_or(f, FACT_USAGE_CORES, NAN),
+		.cores_allowed = fact_or(f, FACT_CORES_ALLOWED, NAN),
+		.cores_machine = fact_or(f, FACT_CORES_MACHINE, NAN),
+		.steal = fact_or(f, FACT_USAGE_STEAL, NAN),
+		.threads_per_core = s->run->machine.threads_per_core,
+		.cpu_limit = constant(f->v[FACT_CORES_ALLOWED].text),
+		.memory_used = fact_or(f, FACT_MEMORY_USED, NAN),
+		.memory_peak = fact_or(f, FACT_MEMORY_PEAK, NAN),
+		.memory_allowed = fact_or(f, FACT_MEMORY_ALLOWED, NAN),
+		.memory_limit = constant(f->v[FACT_MEMORY_ALLOWED].text),
+		.others_cores = fact_or(f, FACT_USAGE_OTHERS, NAN),
+		.memory_at_most = strcmp(f->v[FACT_MEMORY_USED].text, "sum of rss") == 0,
+		.read_bytes = fact_or(f, FACT_USAGE_READ, NAN),
+		.written_bytes = fact_or(f, FACT_USAGE_WRITTEN, NAN),
+	};
+	v->overhead = (struct overhead){
+		.cpu_share_of_core = fact_or(f, FACT_OVERHEAD_CPU, NAN),
+		.rss_bytes = fact_or(f, FACT_OVERHEAD_RSS, NAN),
+		.samples = fact_or(f, FACT_OVERHEAD_SAMPLES, NAN),
+		.samples_skipped = fact_or(f, FACT_OVERHEAD_SKIPPED, NAN),
+	};
+}
+
+static int add_finding(struct verdict *v, const struct rule *r, const struct finding *x)
+{
+	const struct cause *c = cause_find(r->cause);
+	struct finding *at;
+
+	if (x->note || (x->has_gain && x->speedup < gain_least))
+		at = vec_push(&v->notes);
+	else
+		at = vec_push(&v->findings);
+	if (!at)
+		return -ENOMEM;
+	*at = *x;
+	at->cause = r->cause;
+	at->family = c ? c->family : "";
+	at->note = x->note || (x->has_gain && x->speedup < gain_least);
+	return 0;
+}
+
+static int add_blind(struct verdict *v, const struct rule *r, const char *why)
+{
+	struct cannot_tell *c = vec_push(&v->blind);
+
+	if (!c)
+		return -ENOMEM;
+	c->cause = r->cause;
+	snprintf(c->why, sizeof(c->why), "%s", *why ? why : "not enough was recorded");
+	return 0;
+}
+
+static int ask(const struct rule *r, const struct facts *f, double seconds, struct verdict *v)
+{
+	struct opinion o = { 0 };
+	char a[32], b[32];
+
+	if (seconds < r->needs_s) {
+		snprintf(o.why, sizeof(o.why), "only %s recorded; needs %s",
+			 num_seconds(seconds, a, sizeof(a)), num_seconds(r->needs_s, b, sizeof(b)));
+		return add_blind(v, r, o.why);
+	}
+	switch (r->check(f, &o)) {
+	case ANSWER_YES:
+		return add_finding(v, r, &o.finding);
+	case ANSWER_CANNOT_TELL:
+		return add_blind(v, r, o.why);
+	case ANSWER_NO:
+		break;
+	}
+	return 0;
+}
+
+/* What the run died of comes first, then by gain. */
+static bool before(const struct finding *a, const struct finding *b)
+{
+	if (a->has_gain != b->has_gain)
+		return !a->has_gain;
+	return a->has_gain ? a->speedup > b->speedup : a->cost > b->cost;
+}
+
+/* Insertion sort: a handful, and the order of tests is kept among equals. */
+static void rank(struct finding *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct finding x = v[i];
+		size_t j = i;
+
+		for (; j > 0 && before(&x, &v[j - 1]); j--)
+			v[j] = v[j - 1];
+		v[j] = x;
+	}
+}
+
+static int judge(const struct scene *s, const struct facts *f, struct verdict *v)
+{
+	double used, allowed;
+	int r = 0;
+
+	for (size_t i = 0; rules[i] && r == 0; i++)
+		r = ask(rules[i], f, s->seconds, v);
+	rank(v->findings.v, v->findings.n);
+	rank(v->notes.v, v->notes.n);
+	v->healthy = v->findings.n == 0;
+	v->judged = true;
+	for (size_t i = 0; rules[i]; i++)
+		v->judged &= s->seconds >= rules[i]->needs_s;
+	if (v->healthy && s->seconds >= 1 && fact_value(f, FACT_CORES_USED, &used) &&
+	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && used >= cpu_bound_least * allowed)
+		v->limit = "cpu_bound";
+	return r;
+}
+
+int explain(const struct window *asked, struct verdict *ret)
+{
+	struct window whole = *asked;
+	struct verdict v = { .run = window_run(asked) };
+	struct scene s = { 0 };
+	struct facts *f;
+	int r;
+
+	/* A record is foreign: its times may be anything. */
+	if (whole.from_ns < 0 || whole.to_ns > INT64_MAX / 4)
+		return -ERANGE;
+	if (whole.to_ns < whole.from_ns)
+		whole.to_ns = whole.from_ns;
+	f = malloc(sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	choose_window(&whole, &v);
+	r = scene_open(&s, &whole, v.from_ns, v.to_ns);
+	if (r == 0) {
+		facts_compute(&s, f);
+		/* Processes that could be read are level 1, whatever the recorder hoped for. */
+		v.level = v.run->level > 0 ? v.run->level : f->v[FACT_CORES_USED].known;
+		fill_usage(&s, f, &v);
+		r = ledger_cpu(&s, f, &v);
+	}
+	if (r == 0)
+		r = judge(&s, f, &v);
+	scene_done(&s);
+	free(f);
+	if (r < 0)
+		verdict_done(&v);
+	else
+		*ret = v;
+	return r;
+}
+
+void verdict_done(struct verdict *v)
+{
+	vec_done(&v->cpu);
+	vec_done(&v->findings);
+	vec_done(&v->notes);
+	vec_done(&v->blind);
+}

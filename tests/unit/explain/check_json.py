@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""check_json.py VERDICT_OF FOLDER: the JSON of every scenario is JSON, has the promised keys and no others, and
+figures that agree with each other."""
+import json
+import math
+import pathlib
+import re
+import subprocess
+import sys
+
+KEYS = {
+    "": {"schema", "run", "window", "level", "usage", "cpu", "findings", "notes", "healthy", "limit", "cannot_tell",
+         "overhead"},
+    "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "complete"},
+    "window": {"from_s", "to_s", "why"},
+    "usage": {"cpu", "memory", "storage", "others"},
+    "usage.cpu": {"cores_used", "cores_allowed", "cores_machine", "threads_per_core", "steal", "percent_of_one_core",
+                  "percent_of_allowed", "limit"},
+    "usage.memory": {"used_bytes", "peak_bytes", "allowed_bytes", "limit"},
+    "usage.storage": {"read_bytes", "written_bytes"},
+    "usage.others": {"cpu_cores"},
+    "cpu": {"cores", "ledger", "unaccounted"},
+    "overhead": {"cpu_share_of_core", "rss_bytes", "samples", "samples_skipped"},
+}
+# What a scenario may not have measured, and a healthy one does not say. COMPLETE has all of it.
+MAY_BE_ABSENT = {"limit", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes", "written_bytes"} | KEYS["overhead"]
+COMPLETE = "threads-no-as-many.scn"
+FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
+EVIDENCE = {"text", "metric", "value", "unit"}
+
+
+def at(v, path):
+    for key in filter(None, path.split(".")):
+        v = v[key]
+    return v
+
+
+def finite(v, where="$"):
+    if isinstance(v, dict):
+        for k, x in v.items():
+            finite(x, f"{where}.{k}")
+    elif isinstance(v, list):
+        for i, x in enumerate(v):
+            finite(x, f"{where}[{i}]")
+    else:
+        assert v is not None, where
+        assert not isinstance(v, float) or math.isfinite(v), where
+
+
+def check_finding(f):
+    assert set(f) <= FINDING and set(f) >= {"cause", "family", "title", "confidence", "evidence", "fix"}, f
+    assert 0 <= f.get("cost", 0) <= 1 and 0 < f["confidence"] <= 1 and f["title"]
+    assert f["evidence"] and all(set(e) == EVIDENCE for e in f["evidence"])
+    assert f["fix"]["summary"]
+    if "speedup" in f.get("gain", {}):
+        g = f["gain"]
+        assert 1 <= g["low"] <= g["speedup"] <= g["high"], g
+
+
+def check(v, complete):
+    assert v["schema"] == "spotter.verdict/1"
+    for path, keys in KEYS.items():
+        have = set(at(v, path))
+        assert have <= keys, (path, have - keys)
+        assert have >= keys - (set() if complete else MAY_BE_ABSENT), (path, keys - have)
+    finite(v)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])
+    assert re.fullmatch(r"L[0-3]", v["level"])
+    if "exit" in v["run"]:
+        assert len(v["run"]["exit"]) == 1 and set(v["run"]["exit"]) <= {"code", "signal"}
+    cpu = v["usage"]["cpu"]
+    assert math.isclose(cpu["percent_of_one_core"], cpu["cores_used"] * 100)
+    assert math.isclose(cpu["percent_of_allowed"], cpu["cores_used"] / cpu["cores_allowed"] * 100)
+    shares = sum(x["share"] for x in v["cpu"]["ledger"]) + v["cpu"]["unaccounted"]
+    assert math.isclose(shares, 1, rel_tol=1e-9), shares
+    for x in v["cpu"]["ledger"]:
+        assert x["role"] in {"main", "child", "other"}
+    for f in v["findings"] + v["notes"]:
+        check_finding(f)
+    for f in v["findings"]:
+        assert f.get("gain", {}).get("speedup", 2) >= 1.05
+    gains = [f["gain"]["speedup"] for f in v["findings"] if "speedup" in f.get("gain", {})]
+    assert gains == sorted(gains, reverse=True)
+    assert v.get("healthy", True) == (not v["findings"])
+    assert all(set(c) == {"cause", "why"} and c["why"] for c in v["cannot_tell"])
+
+
+def main():
+    program, folder = sys.argv[1:]
+    scenarios = sorted(pathlib.Path(folder).glob("*.scn"))
+    assert len(scenarios) >= 30 and any(p.name == COMPLETE for p in scenarios)
+    for path in scenarios:
+        out = subprocess.run([program, path, "json"], check=True, stdout=subprocess.PIPE).stdout
+        try:
+            check(json.loads(out.decode()), path.name == COMPLETE)
+        except (AssertionError, ValueError, KeyError):
+            print(f"{path.name}:", file=sys.stderr)
+            raise
+    print(f"{len(scenarios)} verdicts hold")
+
+
+main()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A run from a few lines of text, for tests of facts, rules and renderers:
+ *
+ *	run 30                          seconds; also: run 30 hz 2 attached
+ *	exit 0                          or: signal 9
+ *	rusage 58.2                     CPU seconds the kernel charged
+ *	machine 16 2                    CPUs, threads per core
+ *	process 20 100 python3          entity, pid, name; then: from 3 to 12.5 (seconds it lived)
+ *	thread 30 20 100 python3        entity, process, tid, name
+ *	pool 20 8 2.5 7.5 900           8 threads of process 20: CPU s, run delay s, slices of each
+ *	cgroup 40 docker-4f3a
+ *	job.cpu 0 58                    a ramp over the entity's life
+ *	cgroup.cpu_quota 2              a constant
+ *	proc.rss@20 0:1e9 10:1e9 30:4e9 points in time, linear between them
+ *	gap thread.run_delay not_supported
+ *	event oom_kill 20 29.5 text
+ *	expect cpu_quota yes            or no, note, blind
+ *	expect limit cpu_bound          or: expect limit -
+ *	include calm.inc                lines of a file beside this one
+ *	# a comment
+ *
+ * Without @ID a metric is of the first entity of its kind.
+ */
+#ifndef SPOTTER_TESTS_SCENARIO_H
+#define SPOTTER_TESTS_SCENARIO_H
+
+#include "base/vec.h"
+#include "explain/verdict.h"
+#include "model/history.h"
+
+enum { SCENARIO_CURVE = 16 };
+
+struct scenario_series {
+	enum metric_id metric;
+	uint32_t entity;
+	size_t n;
+	struct {
+		double t, v;
+	} at[SCENARIO_CURVE];
+};
+
+struct scenario_entity {
+	uint32_t id, parent;
+	enum entity_kind kind;
+	int64_t key;
+	double from, to; /* to < 0: the end */
+	char name[64];
+};
+
+struct scenario_expect {
+	char what[40], answer[16];
+};
+
+struct scenario {
+	char path[256];
+	struct run_info run;
+	double seconds;
+	VEC(struct scenario_entity) entities;
+	VEC(struct scenario_series) series;
+	VEC(struct scenario_expect) expects;
+	VEC(struct window_gap) gaps;
+	struct {
+		double t;
+		enum event_kind kind;
+		uint32_t entity;
+		char text[80];
+	} event;
+	bool has_event;
+};
+
+/* Fails the test with the line's number when it makes no sense. */
+void scenario_parse(struct scenario *s, const char *text);
+void scenario_load(struct scenario *s, const char *path);
+void scenario_done(struct scenario *s);
+/* Its frames in order, but without this metric (M_NONE: all) of this entity (0: any). */
+void scenario_each(const struct scenario *s, enum metric_id without, uint32_t entity,
+		   void (*fn)(const struct frame *f, void *arg), void *arg);
+/* All of it but this metric (M_NONE: all) of this entity (0: any). Free with history_free(). */
+struct history *scenario_play(const struct scenario *s, enum metric_id without, uint32_t entity);
+/* "yes", "note", "blind" or "no" */
+const char *scenario_answer(const struct verdict *v, const char *cause);
+
+/* Every *.scn of a folder, in order of name. Returns their number. */
+size_t scenario_list(const char *folder, char paths[][256], size_t max);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Facts whose value is known beforehand.
+ */
+#include "../unit.h"
+
+#include "scenario.h"
+
+#include "explain/fact.h"
+#include "explain/scene.h"
+
+#include <math.h>
+
+/* Facts of a scenario given as text, over all of it. */
+static void compute(const char *text, struct facts *f)
+{
+	struct scenario s = { 0 };
+	struct history *h;
+	struct window w;
+	struct scene scene;
+
+	scenario_parse(&s, text);
+	h = scenario_play(&s, M_NONE, 0);
+	w = history_window(h, 0);
+	assert_int_equal(scene_open(&scene, &w, w.from_ns, w.to_ns), 0);
+	facts_compute(&scene, f);
+	scene_done(&scene);
+	history_free(h);
+	scenario_done(&s);
+}
+
+static void is(const struct facts *f, enum fact_id id, double value)
+{
+	if (!f->v[id].known)
+		fail_msg("%s is absent: %s", fact_infos[id].name, f->v[id].why);
+	if (!near(value, f->v[id].value, 1e-6) && fabs(value - f->v[id].value) > 1e-9)
+		fail_msg("%s is %g, not %g", fact_infos[id].name, f->v[id].value, value);
+	assert_true(f->v[id].low <= f->v[id].value && f->v[id].value <= f->v[id].high);
+}
+
+static void is_absent(const struct facts *f, enum fact_id id, const char *why)
+{
+	assert_false(f->v[id].known);
+	if (!strstr(f->v[id].why, why))
+		fail_msg("%s: '%s' does not say '%s'", fact_infos[id].name, f->v[id].why, why);
+}
+
+static struct facts f;
+
+static void cores(void **state)
+{
+	(void)state;
+	compute("run 100\nexit 0\njob.cpu 0 642\njob.cores_affinity 8\njob.cores_allowed 8\n"
+		"cpu.online 16\ncpu.user 0 800\ncpu.nice 0 10\ncpu.system 0 40\ncpu.irq 0 1\n"
+		"cpu.softirq 0 1\ncpu.idle 0 700\ncpu.iowait 0 8\ncpu.steal 0 40\nself.cpu 0 0.5\n",
+		&f);
+	is(&f, FACT_CORES_USED, 6.42);
+	is(&f, FACT_CORES_ALLOWED, 8);
+	assert_string_equal(f.v[FACT_CORES_ALLOWED].text, "affinity");
+	is(&f, FACT_CORES_MACHINE, 16);
+	is(&f, FACT_CORES_OTHERS, (852 - 642 - 0.5) / 100);
+	is(&f, FACT_USAGE_STEAL, 40.0 / 1600);
+	is_absent(&f, FACT_CORES_QUOTA, "cgroup.cpu_quota");
+	is_absent(&f, FACT_QUOTA_THROTTLED, "no control group");
+	is_absent(&f, FACT_THREADS_READY, "thread.run_delay");
+}
+
+/* Which limit it is; a quota as large as the affinity stops nothing. */
+static void limits(void **state)
+{
+	(void)state;
+	compute("run 10\njob.cores_affinity 8\njob.cores_allowed 2.5\ncpu.online 16\ncgroup 40 x\n"
+		"cgroup.cpu_quota 2.5\n",
+		&f);
+	assert_string_equal(f.v[FACT_CORES_ALLOWED].text, "quota");
+	compute("run 10\njob.cores_affinity 2\njob.cores_allowed 2\ncpu.online 16\ncgroup 40 x\n"
+		"cgroup.cpu_quota 2\n",
+		&f);
+	assert_string_equal(f.v[FACT_CORES_ALLOWED].text, "affinity");
+	compute("run 10\njob.cores_affinity 16\njob.cores_allowed 16\ncpu.online 16\n", &f);
+	assert_string_equal(f.v[FACT_CORES_ALLOWED].text, "machine");
+	/* the collector's figure is missing: the least of what is known */
+	compute("run 10\nmachine 16 2\njob.cores_affinity 6\ncgroup 40 x\ncgroup.cpu_quota 4\n",
+		&f);
+	is(&f, FACT_CORES_ALLOWED, 4);
+	assert_string_equal(f.v[FACT_CORES_ALLOWED].text, "quota");
+	/* of two groups the tighter */
+	compute(
+	    "run 10\ncgroup 40 pod\ncgroup 41 container\ncgroup.cpu_quota@40 3\n"
+	    "cgroup.cpu_quota@41 5\ncgroup.throttled_periods@40 0 10\ncgroup.periods@40 0 100\n",
+	    &f);
+	is(&f, FACT_CORES_QUOTA, 3);
+	is(&f, FACT_QUOTA_THROTTLED, 0.1);
+}
+
+/* One reading of a counter is not a growth of 0. */
+static void one_reading(void **state)
+{
+	(void)state;
+	compute("run 0.2 hz 1\ncpu.user 100\ncpu.nice 0\ncpu.system 10\ncpu.irq 0\ncpu.softirq 0\n"
+		"vm.oom_kills 3\njob.cpu 0.1\n",
+		&f);
+	is_absent(&f, FACT_OOM_MACHINE, "vm.oom_kills");
+	is_absent(&f, FACT_USAGE_OTHERS, "");
+}
+
+/* n threads that always want to run, q cores of quota: everything stands still 1 - q/n of the time. */
+static void quota_lost(void **state)
+{
+	(void)state;
+	compute("run 10\njob.cpu 0 20\njob.threads 8\njob.cores_affinity 16\ncpu.online 16\n"
+		"job.cores_allowed 2\ncgroup 40 x\ncgroup.cpu_quota 2\ncgroup.periods 0 100\n"
+		"cgroup.throttled_periods 0 100\ncgroup.throttled 0 60\n",
+		&f);
+	is(&f, FACT_QUOTA_THROTTLED, 1);
+	is(&f, FACT_QUOTA_LOST, 0.75);
+	assert_true(near(f.v[FACT_QUOTA_LOST].high, 0.75, 1e-9));
+	/* one queue at a time stood still: anything between 6/8 of a tenth and all of it */
+	compute("run 10\njob.cpu 0 15\njob.threads 8\njob.cores_affinity 16\ncpu.online 16\n"
+		"cgroup 40 x\ncgroup.cpu_quota 2\ncgroup.periods 0 100\n"
+		"cgroup.throttled_periods 0 50\ncgroup.throttled 0 1\n",
+		&f);
+	is(&f, FACT_QUOTA_LOST, 0.0125);
+	assert_true(near(f.v[FACT_QUOTA_LOST].high, 0.1, 1e-6));
+	/* no quota: no figure and no gap; unreadable: a gap */
+	compute("run 10\ncgroup 40 x\ncgroup.cpu 0 5\n", &f);
+	is(&f, FACT_QUOTA_THROTTLED, 0);
+	compute("run 10\ncgroup 40 x\ncgroup.cpu 0 5\ngap cgroup.cpu_quota no_permission\n", &f);
+	is_absent(&f, FACT_QUOTA_THROTTLED, "cgroup.throttled_periods");
+}
+
+static void ready_threads(void **state)
+{
+	(void)state;
+	compute("run 10\nprocess 20 100 python3\nprocess 21 101 worker from 5\n"
+		"job.cpu 0 24\nproc.cpu@20 0 16\nproc.cpu@21 0 8\n"
+		"thread 30 20 100 python3\nthread.cpu@30 0 8\nthread.run_delay@30 0 1\n"
+		"thread.slices@30 0 100\npool 20 1 8 2 50\npool 21 2 4 1 20\n",
+		&f);
+	is(&f, FACT_THREADS_DELAY, 5.0 / 24);
+	is(&f, FACT_THREADS_READY, 29.0 / 10);
+	is(&f, FACT_THREADS_SWITCHES, 19);
+	is(&f, FACT_MAIN_DELAY, 0.1);
+	is(&f, FACT_MAIN_BLOCKED, 0.1);
+	/* 1.9 ready threads for 10 s, 2 for 5 s */
+	is(&f, FACT_POOL_PROCESSES, 1.5);
+	is(&f, FACT_POOL_THREADS, 29.0 / 15);
+	is(&f, FACT_POOL_SHARE, 1);
+	assert_string_equal(f.v[FACT_POOL_PROCESSES].text, "python3");
+}
+
+static void memory(void **state)
+{
+	(void)state;
+	compute("run 100\nexit 0\nprocess 20 100 python3\nprocess 21 101 worker\njob.processes 2\n"
+		"job.rss 0:2048e6 100:4096e6\njob.pss 1024e6\nproc.rss@20 1024e6\n"
+		"proc.rss@21 0:1024e6 40:1024e6 100:3072e6\nmem.total 65536e6\n",
+		&f);
+	/* several processes: shared pages count once */
+	is(&f, FACT_MEMORY_USED, 1024e6);
+	is(&f, FACT_MEMORY_PEAK, 3072e6); /* the largest process alone had more */
+	is(&f, FACT_MEMORY_ALLOWED, 65536e6);
+	assert_string_equal(f.v[FACT_MEMORY_ALLOWED].text, "machine");
+	assert_string_equal(f.v[FACT_MEMORY_LARGEST].text, "worker");
+	assert_true(near(f.v[FACT_MEMORY_GROWTH].value, 2048e6 / 60, 0.01));
+}
+
+/* Foreign names reach texts made safe. */
+static void hostile_name(void **state)
+{
+	(void)state;
+	compute("run 10\nprocess 20 100 a\033]0;x\007b\nproc.rss@20 1e6\n", &f);
+	assert_string_equal(f.v[FACT_MEMORY_LARGEST].text, "a?]0;x?b");
+}
+
+static void rounding(void **state)
+{
+	(void)state;
+	assert_true(fact_round(0.49500000000000044) == 0.495);
+	assert_true(fact_round(0.1 + 0.2) == 0.3);
+	assert_true(fact_round(-1995949495) == -1995949495);
+	assert_true(fact_round(123456789012345) == 123456789012000);
+	assert_true(fact_round(0) == 0 && isnan(fact_round(NAN)) && isinf(fact_round(INFINITY)));
+	assert_true(fact_round(1e300) == 1e300 && fact_round(1e-300) == 1e-300);
+	assert_int_equal(fact_whole(3.9), 3);
+	assert_int_equal(fact_whole(-1), 0);
+	assert_int_equal(fact_whole(1e300), 1000000);
+	assert_int_equal(fact_whole(NAN), 0);
+}
+
+static void vocabulary(void **state)
+{
+	(void)state;
+	for (int i = 0; i < FACTS; i++) {
+		assert_true(fact_infos[i].name[0] && fact_infos[i].unit[0] &&
+			    fact_infos[i].help[0]);
+		assert_in_range(fact_infos[i].level, 0, 3);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(fact_infos[i].name, fact_infos[k].name);
+	}
+	compute("run 10\n", &f);
+	for (int i = 0; i < FACTS; i++)
+		assert_true(f.v[i].known ? isfinite(f.v[i].value) : f.v[i].why[0] != '\0');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cores),         cmocka_unit_test(limits),
+		cmocka_unit_test(one_reading),   cmocka_unit_test(quota_lost),
+		cmocka_unit_test(ready_threads), cmocka_unit_test(memory),
+		cmocka_unit_test(rounding),      cmocka_unit_test(hostile_name),
+		cmocka_unit_test(vocabulary),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
