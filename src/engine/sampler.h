@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One tick after another: runs the collectors that are due into a frame. Used by the recorder in a
+ * thread of its own and by `top`, `why PID` and `doctor` in theirs.
+ */
+#ifndef SPOTTER_ENGINE_SAMPLER_H
+#define SPOTTER_ENGINE_SAMPLER_H
+
+#include "collect/collector.h"
+#include "model/run.h"
+
+struct err;
+struct sampler;
+
+struct sampler_options {
+	struct job_spec job;
+	const char *const *only; /* names of collectors to run, NULL-terminated; NULL: all */
+};
+
+/* The host stays the caller's and must outlive the sampler. */
+int sampler_open(struct host *host, const struct sampler_options *o, struct sampler **ret,
+		 struct err *e);
+/* Empties the frame and fills it with one tick: begins it with the host's clock, and on the first tick announces all
+ * entities. 0, or -errno when nothing at all could be read. */
+int sampler_tick(struct sampler *s, struct frame *f);
+/* The next tick reads everything, also what is not due yet: the last look at a job. */
+void sampler_all_due(struct sampler *s);
+/* The governor's wish: 1 full depth, more: rare readings get rarer. */
+void sampler_set_thrift(struct sampler *s, unsigned thrift);
+void sampler_close(struct sampler *s);
+
+/* What this machine is, read once through the host. */
+void machine_read(const struct host *host, struct machine *ret);
+
+#endif
