@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verdict without a limit, and behind it what it rests on: who ran, what happened, what could
+ * not be read.
+ */
+#include "cli/command.h"
+
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "base/text.h"
+#include "cli/judge.h"
+#include "cli/table.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROCESSES_SHOWN = 30, EVENTS_SHOWN = 40 };
+
+struct report_options {
+	struct common_options common;
+	int64_t duration_ns;
+};
+
+struct process_row {
+	const struct entity *entity;
+	double cpu_s, rss_peak, read, written;
+};
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct process_row *x = a, *y = b;
+	double dx = isnan(x->cpu_s) ? -1 : x->cpu_s, dy = isnan(y->cpu_s) ? -1 : y->cpu_s;
+
+	if (dx != dy)
+		return dx < dy ? 1 : -1;
+	return x->entity->id < y->entity->id ? -1 : 1;
+}
+
+static double delta_or_nan(const struct window *w, enum metric_id m, uint32_t id)
+{
+	double v = NAN;
+
+	window_delta(w, m, id, &v);
+	return v;
+}
+
+static void put_heading(const struct cli *cli, const char *text, struct buf *out)
+{
+	buf_printf(out, "\n%s%s%s\n", cli_ink(cli->color_out, INK_BOLD), text,
+		   cli_ink(cli->color_out, INK_PLAIN));
+}
+
+static void put_process(struct table *t, const struct window *w, const struct process_row *r)
+{
+	const struct entity *e = r->entity;
+	const char *command = e->detail && e->detail[0] ? e->detail : e->name;
+	int64_t end = e->gone_ns ? e->gone_ns : w->to_ns;
+	char text[32];
+
+	table_cellf(t, "%lld", (long long)e->key);
+	table_cell(t, isnan(r->cpu_s) ? "-" : num_seconds(r->cpu_s, text, sizeof(text)));
+	table_cell(t, num_seconds((double)(end - e->born_ns) / 1e9, text, sizeof(text)));
+	table_cell(t, isnan(r->rss_peak) ? "-" : num_bytes(r->rss_peak, text, sizeof(text)));
+	table_cell(t, isnan(r->read) ? "-" : num_bytes(r->read, text, sizeof(text)));
+	table_cell(t, isnan(r->written) ? "-" : num_bytes(r->written, text, sizeof(text)));
+	table_cell(t, command);
+}
+
+static void put_processes(const struct cli *cli, const struct window *w, struct buf *out)
+{
+	const struct entity_table *all = window_entities(w);
+	auto_free struct process_row *rows = calloc(all->rows.n + 1, sizeof(*rows));
+	auto_done(table) struct table t = { .bold = cli->color_out, .widest = 60 };
+	static const char *const names[] = { "PID",         "CPU TIME", "LIVED",
+					     "MOST MEMORY", "READ",     "WRITTEN" };
+	size_t n = 0;
+
+	for (size_t i = 0; rows && i < all->rows.n; i++) {
+		const struct entity *e = &all->rows.v[i];
+
+		if (e->kind != ENTITY_PROC)
+			continue;
+		rows[n] = (struct process_row){ e, delta_or_nan(w, M_PROC_CPU, e->id), NAN,
+						delta_or_nan(w, M_PROC_READ_BYTES, e->id),
+						delta_or_nan(w, M_PROC_WRITTEN_BYTES, e->id) };
+		window_max(w, M_PROC_RSS, e->id, &rows[n++].rss_peak);
+	}
+	if (!n)
+		return;
+	qsort(rows, n, sizeof(*rows), by_cpu);
+	put_heading(cli, "Processes", out);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		table_column(&t, names[i], true);
+	table_column(&t, "COMMAND", false);
+	for (size_t i = 0; i < n && i < PROCESSES_SHOWN; i++)
+		put_process(&t, w, &rows[i]);
+	table_print(&t, out);
+	if (n > PROCESSES_SHOWN)
+		buf_printf(out, "and %zu more that used less\n", n - PROCESSES_SHOWN);
+}
+
+static void put_events(const struct cli *cli, const struct window *w, struct buf *out)
+{
+	const struct run_info *run = window_run(w);
+	auto_done(table) struct table t = { .bold = cli->color_out };
+	size_t n = 0, shown = 0;
+	const struct window_event *events = w->ops->events(w->src, &n);
+
+	table_column(&t, "AFTER", true);
+	table_column(&t, "EVENT", false);
+	table_column(&t, "WHAT", false);
+	for (size_t i = 0; i < n && shown < EVENTS_SHOWN; i++, shown++) {
+		char text[32];
+
+		table_cell(
+		    &t, num_seconds(((double)events[i].t_ns - (double)run->started_mono_ns) / 1e9,
+				    text, sizeof(text)));
+		table_cell(&t, event_kind_name(events[i].kind));
+		table_cell(&t, events[i].text ? events[i].text : "");
+	}
+	if (!shown)
+		return;
+	put_heading(cli, "Events", out);
+	table_print(&t, out);
+	if (n > shown)
+		buf_printf(out, "and %zu more: spotter sql 'SELECT * FROM event'\n", n - shown);
+}
+
+/* The metrics that were missing for this reason, each once, however many things lack it. */
+static void list_gaps(const struct window *w, enum gap_why why, bool *seen, struct buf *out)
+{
+	size_t n = 0;
+	const struct window_gap *gaps = w->ops->gaps(w->src, &n);
+	auto_done(buf) struct buf line = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		enum metric_id m = gaps[i].metric;
+
+		if (m <= M_NONE || m >= METRICS || seen[m] || gaps[i].why != why)
+			continue;
+		seen[m] = true;
+		if (line.len)
+			buf_printf(&line, ", %s", metrics[m].name);
+		else
+			buf_printf(&line, "%s: %s", gap_why_name(why), metrics[m].name);
+	}
+	help_wrap(buf_text(&line), 0, 100, out);
+}
+
+static void put_gaps(const struct cli *cli, const struct window *w, struct buf *out)
+{
+	auto_done(buf) struct buf text = { 0 };
+	bool seen[METRICS] = { false };
+
+	for (int why = 0; why < GAP_OVER; why++)
+		list_gaps(w, why, seen, &text);
+	if (!text.len)
+		return;
+	put_heading(cli, "Not measured", out);
+	buf_put(out, text.data, text.len);
+}
+
+static int run_report(struct cli *cli, void *options, const struct opt_rest *rest)
+{
+	const struct report_options *o = options;
+	struct render_style style = { .color = cli->color_out,
+				      .width = cli_columns(STDOUT_FILENO) };
+	struct judged j;
+	struct err e = { 0 };
+	int r = judge(cli, rest->n ? rest->v[0] : NULL, o->duration_ns, &j, &e);
+
+	if (r == 0 && o->common.json) {
+		render_json(&j.verdict, &cli->out);
+	} else if (r == 0) {
+		render_text(&j.verdict, &style, &cli->out);
+		put_processes(cli, &j.window, &cli->out);
+		put_events(cli, &j.window, &cli->out);
+		put_gaps(cli, &j.window, &cli->out);
+	}
+	judged_done(&j);
+	return r == 0 ? EXIT_OK : cli_fail(cli, &e);
+}
+
+static const struct example examples[] = {
+	{ "report", "the last run, the whole story" },
+	{ "report train.py | less", "another one" },
+	{ NULL, NULL },
+};
+
+static const struct opt opts[] = {
+	OPT("for", 0, OPT_DURATION, "TIME", struct report_options, duration_ns,
+	    "how long to look at a process that runs now (default 5s)", .min = 0.2, .max = 3600),
+	JSON_OPT,
+	COMMON_OPTS,
+	OPT_END,
+};
+
+static const struct report_options defaults = { .duration_ns = 5 * NS_PER_S };
+
+const struct command report_command = {
+	.name = "report",
+	.group = "explain",
+	.summary = "the whole story of a run",
+	.words = "[RUN|PID]",
+	.description =
+	    "The verdict of 'spotter why', and what it rests on: the processes of the job by the "
+	    "CPU "
+	    "time they used, what happened when, and what could not be read on this machine.",
+	.examples = examples,
+	.opts = opts,
+	.options_size = sizeof(struct report_options),
+	.defaults = &defaults,
+	.max_words = 1,
+	.run = run_report,
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/command.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/recording.h"
+#include "launch/launch.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	EXIT_OWN_FAILURE = 125, /* the convention of env, timeout and nohup */
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+	PATIENCE_S = 3, /* for the verdict, after the program's end */
+};
+
+struct run_options {
+	struct common_options common;
+	struct recording_options recording;
+	bool wait, hooks;
+};
+
+/* The recorder's side, in R. */
+struct run_job {
+	struct recording recording;
+	pid_t supervisor;
+};
+
+static void look_once_more(struct launch_run *run, void *arg)
+{
+	struct run_job *job = arg;
+
+	(void)run;
+	if (job->recording.recorder)
+		recorder_look(job->recording.recorder);
+}
+
+static void note_end(struct run_info *run, const struct launch_end *end)
+{
+	const struct rusage *u = &end->usage;
+
+	run->ended_mono_ns = clock_mono_ns();
+	run->state = RUN_ENDED;
+	run->has_exit = true;
+	run->exit_code = WIFEXITED(end->status) ? WEXITSTATUS(end->status) : -1;
+	run->exit_signal = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
+	run->rusage_cpu_ns = (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NS_PER_S +
+			     (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000ll;
+	run->rusage_maxrss_bytes = u->ru_maxrss * 1024ll;
+}
+
+static void record_program(struct launch_run *run, void *arg)
+{
+	struct run_job *job = arg;
+	struct launch_end end;
+	struct buf words;
+
+	buf_init(&words, 1 << 16);
+	recording_start(&job->recording,
+			(struct job_spec){ .root = launch_pid(run), .reaper = getpid() },
+			job->supervisor);
+	while (launch_wait(run, -1, &end) == 0)
+		;
+	note_end(&job->recording.run, &end);
+	recording_stop(&job->recording, &words);
+	launch_say(run, buf_text(&words), words.len);
+	buf_done(&words);
+}
+
+/* Ranks of one job print one verdict, not eight. */
+static bool is_later_rank(void)
+{
+	static const char *const names[] = { "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+					     "PMI_RANK" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *rank = getenv(names[i]);
+
+		if (rank && *rank)
+			return strcmp(rank, "0") != 0;
+	}
+	return false;
+}
+
+static int exit_code_of(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return EXIT_NOT_FOUND;
+	case -EACCES:
+	case -ENOEXEC:
+	case -EISDIR:
+		return EXIT_NOT_EXECUTABLE;
+	default:
+		return EXIT_OWN_FAILURE;
+	}
+}
+
+/* What became of the recorder, when it is not all well: the program did not notice. */
+static void say_recorder(const struct cli *cli, int end, const char *path)
+{
+	if (end == -ETIMEDOUT)
+		cli_say(cli,
+			"spotter: the record is still being written; see it with: spotter why");
+	else if (end)
+		cli_say(
+		    cli,
+		    "spotter: the recorder ended early (%s %d); what it saw until then is in %s",
+		    WIFSIGNALED(end) ? "signal" : "status",
+		    WIFSIGNALED(end) ? WTERMSIG(end) : WEXITSTATUS(end), path);
+}
+
+static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
+{
+	const struct run_options *o = options;
+	struct run_job job = { .supervisor = getpid() };
+	struct launch l = { .argv = rest->v,
+			    .wait_orphans = o->wait,
+			    .record = record_program,
+			    .ended = look_once_more,
+			    .arg = &job,
+			    .patience_ns = PATIENCE_S * NS_PER_S };
+	struct err e = { 0 };
+	int status, recorder = 0, error;
+
+	l.ret_recorder = &recorder;
+	job.recording.options = o->recording;
+	job.recording.options.quiet |= is_later_rank();
+	job.recording.color = cli->color_err;
+	job.recording.width = cli_columns(STDERR_FILENO);
+	if (recording_prepare(&job.recording, rest->v, &e) < 0) {
+		cli_fail(cli, &e);
+		return EXIT_OWN_FAILURE;
+	}
+	error = launch(&l, &status, &e);
+	if (error < 0) {
+		recording_done(&job.recording);
+		cli_fail(cli, &e);
+		return exit_code_of(error);
+	}
+	say_recorder(cli, recorder, job.recording.place.path);
+	recording_done(&job.recording);
+	launch_exit(status);
+}
+
+static const struct example examples[] = {
+	{ "run -- python train.py", "run and record; a verdict at the end" },
+	{ "run --name lr-1e-3 --out lr.spot -- python train.py --lr 1e-3",
+	  "into a file of your own, under a name" },
+	{ "run -- make -j8", "any program will do" },
+	{ NULL, NULL },
+};
+
+static const struct opt opts[] = {
+	OPT("name", 'n', OPT_STRING, "NAME", struct run_options, recording.name,
+	    "call the run NAME; default: after the program"),
+	OPT("hz", 0, OPT_NUMBER, "N", struct run_options, recording.hz,
+	    "samples a second; fewer when over budget (default 10)", .min = 0.1, .max = 100),
+	OPT("out", 'o', OPT_STRING, "FILE", struct run_options, recording.out,
+	    "write the record to FILE instead of the folder of runs"),
+	OPT("budget", 0, OPT_RATIO, "SHARE", struct run_options, recording.budget,
+	    "CPU Spotter may use, as a share of one core (default 1%)", .min = 0.0001, .max = 1),
+	OPT("max-size", 0, OPT_SIZE, "SIZE", struct run_options, recording.max_size,
+	    "keep the record under SIZE by thinning what is old (default 256M)", .min = 1 << 20,
+	    .max = 1e13),
+	OPT("no-hooks", 0, OPT_UNFLAG, NULL, struct run_options, hooks,
+	    "leave the program's environment byte for byte as it is"),
+	OPT("wait", 0, OPT_FLAG, NULL, struct run_options, wait,
+	    "go on until the last process the program left behind has ended"),
+	OPT("quiet", 'q', OPT_FLAG, NULL, struct run_options, recording.quiet,
+	    "no verdict at the end"),
+	COMMON_OPTS,
+	OPT_END,
+};
+
+static const struct run_options defaults = { .recording = RECORDING_DEFAULTS, .hooks = true };
+
+const struct command run_command = {
+	.name = "run",
+	.group = "record",
+	.summary = "run a program, record it, say what it used and why it is slow",
+	.words = "[--] CMD [ARG...]",
+	.description =
+	    "Starts CMD and records the whole tree of processes it starts. The program is not "
+	    "touched: its input, output, terminal, signals, environment and exit status are as "
+	    "without Spotter. At its end a verdict of at most 12 lines goes to standard error "
+	    "(ranks above 0 of a distributed job are quiet).\n"
+	    "\n"
+	    "Ends as the program ended: the same exit status, or the same signal. 125: Spotter "
+	    "itself failed before the program was started, 126: CMD cannot be executed, 127: CMD "
+	    "was not found.",
+	.examples = examples,
+	.opts = opts,
+	.options_size = sizeof(struct run_options),
+	.defaults = &defaults,
+	.min_words = 1,
+	.max_words = -1,
+	.stop_at_word = true,
+	.run = run_run,
+};

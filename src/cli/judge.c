@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/judge.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "cli/command.h"
+#include "record/reader.h"
+#include "record/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+enum { LOOK_HZ = 10 };
+
+static int judge_record(struct cli *cli, const char *path, struct judged *j, struct err *e)
+{
+	char why[80];
+	int r = record_open(path, &j->record, e);
+
+	if (r < 0)
+		return r;
+	if (record_run(j->record)->state == RUN_GOING)
+		cli_say(cli,
+			"spotter: this run is still going; the verdict is about what it did so "
+			"far");
+	j->window = record_window(j->record, 0, 0);
+	r = explain(&j->window, &j->verdict);
+	return r < 0 ? err_set(e, r, "cannot explain '%s': %s", path, err_name(r, why, sizeof(why)))
+		     : 0;
+}
+
+/* Ticks until the time is over, the process has ended, or the user has seen enough. The window goes
+ * from tick to tick, so the first one starts the time. */
+static int look(struct live *l, int64_t duration_ns, bool *ret_ended)
+{
+	int64_t start = 0, next = 0;
+
+	for (unsigned ticks = 0;; ticks++) {
+		int r = live_tick(l);
+
+		*ret_ended = r == -ESRCH;
+		if (r < 0)
+			return *ret_ended && ticks > 1 ? 0 : r;
+		if (!ticks)
+			start = next = l->frame.mono_ns;
+		if (l->frame.mono_ns - start >= duration_ns)
+			return 0;
+		next += NS_PER_S / LOOK_HZ;
+		if (!live_wait(next < start + duration_ns ? next : start + duration_ns))
+			return ticks ? 0 : -EINTR;
+	}
+}
+
+static int judge_process(struct cli *cli, pid_t pid, int64_t duration_ns, struct judged *j,
+			 struct err *e)
+{
+	struct live_options o = { .pid = pid,
+				  .hz = LOOK_HZ,
+				  .points = (unsigned)(duration_ns / (NS_PER_S / LOOK_HZ)) + 8 };
+	char shown[32], why[80];
+	bool ended = false;
+	int r;
+
+	j->is_live = true;
+	r = live_open(&j->live, &o, e);
+	if (r < 0)
+		return r;
+	if (isatty(STDERR_FILENO))
+		cli_say(cli, "spotter: looking at process %d for %s", pid,
+			num_seconds((double)duration_ns / 1e9, shown, sizeof(shown)));
+	r = look(&j->live, duration_ns, &ended);
+	if (r == -ESRCH)
+		return err_set(e, r, "process %d ended before it could be looked at", pid);
+	if (r < 0)
+		return err_set(e, r, "cannot look at process %d: %s", pid,
+			       err_name(r, why, sizeof(why)));
+	if (ended)
+		cli_say(cli, "spotter: process %d ended meanwhile", pid);
+	j->window = live_window(&j->live, 0);
+	r = explain(&j->window, &j->verdict);
+	return r < 0 ? err_set(e, r, "cannot explain process %d: %s", pid,
+			       err_name(r, why, sizeof(why)))
+		     : 0;
+}
+
+int judge(struct cli *cli, const char *word, int64_t duration_ns, struct judged *ret, struct err *e)
+{
+	char path[PATH_MAX];
+	struct err not_found = { 0 };
+	int64_t pid = 0;
+
+	*ret = (struct judged){ .live = { .host = { .root = -1, .base = -1 } } };
+	if (store_find(word, path, sizeof(path), &not_found) == 0)
+		return judge_record(cli, path, ret, e);
+	if (!word || !num_parse_i64(word, &pid) || pid <= 0 || pid > INT_MAX) {
+		*e = not_found;
+		return e->code;
+	}
+	if (judge_process(cli, (pid_t)pid, duration_ns, ret, e) == 0)
+		return 0;
+	if (e->code == -ESRCH && !ret->live.sampler) {
+		*e = (struct err){ 0 };
+		err_set(e, -ESRCH, "there is neither a run nor a process '%s'", word);
+		err_hint(e, "'spotter runs' lists runs, 'spotter top --once' processes");
+	}
+	return e->code;
+}
+
+void judged_done(struct judged *j)
+{
+	verdict_done(&j->verdict);
+	if (j->record)
+		record_close(j->record);
+	if (j->is_live)
+		live_close(&j->live);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From what the user named (a run, or the number of a process) to a verdict; `why` and `report`
+ * differ only in how much of it they show.
+ */
+#ifndef SPOTTER_CLI_JUDGE_H
+#define SPOTTER_CLI_JUDGE_H
+
+#include "cli/live.h"
+#include "explain/verdict.h"
+
+struct cli;
+struct err;
+struct record;
+
+struct judged {
+	struct record *record; /* NULL when a live process was looked at */
+	struct live live;
+	bool is_live;
+	struct window window;
+	struct verdict verdict;
+};
+
+/* word: RUN, PID or NULL (the last run). A run that is called like the number wins over a process.
+ * duration_ns: how long to look at a process. */
+int judge(struct cli *cli, const char *word, int64_t duration_ns, struct judged *ret,
+	  struct err *e);
+void judged_done(struct judged *j);
+
+#endif

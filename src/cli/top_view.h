@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `top` shows, as data: one interval of the machine and of its busiest processes. Absent
+ * numbers are NAN. Rates are a second.
+ */
+#ifndef SPOTTER_CLI_TOP_VIEW_H
+#define SPOTTER_CLI_TOP_VIEW_H
+
+#include "base/vec.h"
+#include "model/window.h"
+
+struct buf;
+struct cli;
+
+struct top_machine {
+	double cpus, cores_used, user, kernel, iowait, steal; /* cores */
+	double memory_total, memory_used, swap_used;          /* bytes */
+	double load1, load5, load15, running;
+	double psi_cpu, psi_memory, psi_io; /* share of the interval in which some task waited */
+	double disk_read, disk_written, net_rx, net_tx;
+};
+
+struct top_task {
+	const struct entity *entity;
+	double cores, run_delay; /* run_delay: cores' worth of waiting for a CPU; threads only */
+	double rss, pss, threads, read, written;
+	char state; /* 0: unknown */
+	size_t first_thread, n_threads;
+};
+
+struct top_job {
+	bool present; /* a tree was asked for */
+	double cores, cores_allowed, rss, processes, threads;
+};
+
+struct top_view {
+	int64_t wall_ns;
+	double seconds;
+	struct top_machine machine;
+	struct top_job job;
+	VEC(struct top_task) processes; /* busiest first */
+	VEC(struct top_task) threads;   /* of each process in turn, busiest first; job only */
+};
+
+/* w: from one tick to another. job: of a tree, not of the machine. 0 or -ENOMEM. */
+int top_view_fill(const struct window *w, int64_t wall_ns, bool job, struct top_view *ret);
+void top_view_done(struct top_view *v);
+
+/* Tables for --once; one line for --plain; one line of JSON, "spotter.top/1". limit: processes. */
+void top_put_screen(const struct cli *cli, const struct top_view *v, size_t limit, struct buf *out);
+void top_put_line(const struct top_view *v, struct buf *out);
+void top_put_json(const struct top_view *v, size_t limit, struct buf *out);
+
+#endif

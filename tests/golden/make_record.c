@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * make_record NAME FOLDER: writes a run of known frames through the real writer, for golden tests.
+ *
+ *	tidy    20 s at 10 Hz: python uses 1.5 of 4 cores, its worker 0.5; exit 0
+ *	killed  6 s; memory grows to its limit of 2 GiB, the kernel kills the worker and SIGKILL ends it
+ */
+#include "base/err.h"
+#include "base/text.h"
+#include "record/writer.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MONO     100000000000ll
+#define WALL     1700000000000000000ll /* 2023-11-14T22:13:20Z */
+#define TICK     100000000ll
+#define MIB      1024ll /* memory is counted in KiB */
+#define MS       1000000ll
+#define PYTHON   16
+#define WORKER   17
+#define THREAD   18
+#define DISK     19
+#define GROUP    20
+#define THREAD_W 21
+
+struct plan {
+	const char *name, *id;
+	int ticks;
+	bool killed;
+};
+
+static const struct plan plans[] = {
+	{ "tidy", "20231114-221320-0001", 200, false },
+	{ "killed", "20231114-231320-0002", 60, true },
+};
+
+static void born(struct frame *f, uint32_t id, uint32_t parent, enum entity_kind kind, int64_t key,
+		 const char *name, const char *detail)
+{
+	frame_life(f,
+		   &(struct life){ .change = LIFE_BORN,
+				   .id = id,
+				   .parent = parent,
+				   .kind = kind,
+				   .key = key,
+				   .start_ns = MONO },
+		   name, detail);
+}
+
+static void announce(struct frame *f)
+{
+	born(f, ID_HOST, 0, ENTITY_HOST, 0, "machine", "");
+	born(f, ID_JOB, ID_HOST, ENTITY_JOB, 0, "job", "");
+	born(f, ID_SELF, ID_HOST, ENTITY_SELF, 0, "spotter", "");
+	born(f, PYTHON, ID_JOB, ENTITY_PROC, 4242, "python", "python train.py --lr 0.1");
+	born(f, WORKER, PYTHON, ENTITY_PROC, 4243, "work)\033[31m er", "python loader, \"quoted\"");
+	born(f, THREAD, PYTHON, ENTITY_THREAD, 4242, "python", "");
+	born(f, THREAD_W, WORKER, ENTITY_THREAD, 4243, "worker", "");
+	born(f, DISK, ID_HOST, ENTITY_DISK, 0, "sda", "");
+	born(f, GROUP, ID_HOST, ENTITY_CGROUP, 0, "/job", "");
+	frame_put(f, M_CPU_ONLINE, ID_HOST, 8);
+	frame_put(f, M_MEM_TOTAL, ID_HOST, 16000 * MIB);
+	frame_put(f, M_MEM_AVAILABLE, ID_HOST, 12000 * MIB);
+	frame_put(f, M_JOB_CORES_ALLOWED, ID_JOB, 4000);
+	frame_put(f, M_JOB_CORES_AFFINITY, ID_JOB, 4);
+	frame_put(f, M_JOB_PROCESSES, ID_JOB, 2);
+	frame_put(f, M_JOB_THREADS, ID_JOB, 2);
+	frame_put(f, M_SELF_RSS, ID_SELF, 9 * MIB);
+	frame_gap(f, M_PSI_CPU_SOME, 0, GAP_NOT_SUPPORTED);
+}
+
+/* Everything that moves, as it is after i ticks. */
+static void put_tick(struct frame *f, const struct plan *p, int i)
+{
+	int64_t n = i, rss = p->killed ? 200 * MIB + n * 30 * MIB : 500 * MIB;
+
+	frame_put(f, M_CPU_USER, ID_HOST, 1000 + n * 20);
+	frame_put(f, M_CPU_NICE, ID_HOST, 0);
+	frame_put(f, M_CPU_SYSTEM, ID_HOST, 500 + n * 5);
+	frame_put(f, M_CPU_IDLE, ID_HOST, 9000 + n * 55);
+	frame_put(f, M_CPU_IOWAIT, ID_HOST, 0);
+	frame_put(f, M_CPU_IRQ, ID_HOST, 0);
+	frame_put(f, M_CPU_SOFTIRQ, ID_HOST, 0);
+	frame_put(f, M_CPU_STEAL, ID_HOST, 0);
+	frame_put(f, M_PROC_CPU, PYTHON, n * 150 * MS);
+	frame_put(f, M_PROC_CPU, WORKER, n * 50 * MS);
+	frame_put(f, M_THREAD_CPU, THREAD, n * 150 * MS);
+	frame_put(f, M_THREAD_CPU, THREAD_W, n * 50 * MS);
+	frame_put(f, M_THREAD_RUN_DELAY, THREAD, n * MS);
+	frame_put(f, M_THREAD_RUN_DELAY, THREAD_W, n * MS);
+	frame_put(f, M_JOB_CPU, ID_JOB, n * 200 * MS);
+	frame_put(f, M_JOB_RSS, ID_JOB, rss);
+	frame_put(f, M_PROC_RSS, PYTHON, rss / 2);
+	frame_put(f, M_PROC_RSS, WORKER, rss / 2);
+	frame_put(f, M_PROC_READ_BYTES, WORKER, n * 1000000);
+	frame_put(f, M_DISK_READ, DISK, n * 2000);
+	frame_put(f, M_SELF_CPU, ID_SELF, n * MS / 2);
+	frame_put(f, M_SELF_TICKS, ID_SELF, n + 1);
+	if (!p->killed)
+		return;
+	frame_put(f, M_CG_MEM_LIMIT, GROUP, 2048 * MIB);
+	frame_put(f, M_CG_MEM_USED, GROUP, rss);
+	frame_put(f, M_CG_MEM_OOM_KILLS, GROUP, i + 1 == p->ticks);
+	if (i + 1 == p->ticks)
+		frame_event(f, EVENT_OOM_KILL, WORKER, 4243, "the kernel killed 4243 (python)");
+}
+
+static int fail(const char *what, const struct err *e)
+{
+	fprintf(stderr, "make_record: %s: %s\n", what, e->text);
+	return 1;
+}
+
+static int write_run(const struct plan *p, const char *path)
+{
+	char *argv[] = { (char *)"python", (char *)"train.py", (char *)"--lr", (char *)"0.1",
+			 NULL };
+	int64_t shift = p->killed ? 3600000000000ll : 0;
+	struct run_info run = { .started_mono_ns = MONO + shift,
+				.started_wall_ns = WALL + shift,
+				.machine = { .hostname = "host",
+					     .kernel = "6.1.0",
+					     .cpus = 8,
+					     .memory_bytes = 16000ll << 20 },
+				.version = "0.1.0",
+				.hz = 10,
+				.level = 1,
+				.pid = 4242,
+				.state = RUN_GOING,
+				.rusage_cpu_ns = -1,
+				.rusage_maxrss_bytes = -1 };
+	struct record_writer *w;
+	struct frame f = { 0 };
+	struct err e = { 0 };
+
+	text_copy(run.id, sizeof(run.id), p->id);
+	text_copy(run.name, sizeof(run.name), p->name);
+	run_info_set_argv(&run, argv);
+	if (record_create(path, &run, &(struct record_options){ 0 }, &w, &e) < 0)
+		return fail(path, &e);
+	for (int i = 0; i < p->ticks; i++) {
+		frame_begin(&f, run.started_mono_ns + i * TICK, run.started_wall_ns + i * TICK);
+		if (!i)
+			announce(&f);
+		put_tick(&f, p, i);
+		if (record_frame(w, &f) < 0)
+			return fail("cannot write", &e);
+	}
+	run.ended_mono_ns = f.mono_ns;
+	run.state = RUN_ENDED;
+	run.has_exit = true;
+	run.exit_signal = p->killed ? 9 : 0;
+	run.exit_code = p->killed ? -1 : 0;
+	run.rusage_cpu_ns = (p->ticks - 1) * 200 * MS;
+	frame_done(&f);
+	if (record_finish(w, &run) < 0)
+		return fail("cannot finish", &e);
+	run_info_done(&run);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 3 && i < sizeof(plans) / sizeof(plans[0]); i++) {
+		char path[PATH_MAX];
+
+		if (strcmp(plans[i].name, argv[1]) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s.spot", argv[2], plans[i].id);
+		return write_run(&plans[i], path);
+	}
+	fprintf(stderr, "usage: make_record tidy|killed FOLDER\n");
+	return 2;
+}
