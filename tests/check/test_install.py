@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""make install: everything is where a packager expects it, and works from there."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("SPOTTER_BUILD") or TREE / "build").resolve()
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """Installed below DESTDIR; the prefix inside it is whatever the build folder was given."""
+    dest = tmp_path_factory.mktemp("dest")
+    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild"], capture_output=True, text=True,
+                          env=os.environ | {"DESTDIR": str(dest)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = list(dest.rglob("bin/spotter"))
+    assert len(found) == 1, f"bin/spotter: {found}"
+    return found[0].parents[1]
+
+
+def commands(prefix):
+    """What the program itself says it can do."""
+    main = (TREE / "src/cli/main.c").read_text()
+    return re.findall(r"&(\w+)_command", main)
+
+
+def test_program_runs_from_there(prefix, tmp_path):
+    done = subprocess.run([prefix / "bin/spotter", "--version"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0 and re.search(r"\d+\.\d+\.\d+", done.stdout)
+
+
+def test_every_command_has_a_man_page(prefix):
+    pages = {p.name for p in (prefix / "share/man/man1").iterdir()}
+    assert pages == {"spotter.1"} | {f"spotter-{c}.1" for c in commands(prefix)}
+
+
+@pytest.mark.skipif(not shutil.which("man"), reason="no man")
+def test_man_pages_are_clean(prefix):
+    for page in sorted((prefix / "share/man/man1").iterdir()):
+        done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page],
+                              capture_output=True, text=True, env=os.environ | {"LC_ALL": "C.UTF-8"})
+        assert done.returncode == 0 and not done.stderr, f"{page.name}: {done.stderr}"
+
+
+def test_completions(prefix):
+    bash = prefix / "share/bash-completion/completions/spotter.bash"
+    subprocess.run(["bash", "-n", bash], check=True)
+    for name, at in (("zsh", "share/zsh/site-functions/_spotter"),
+                     ("fish", "share/fish/vendor_completions.d/spotter.fish")):
+        text = (prefix / at).read_text()
+        assert all(c in text for c in commands(prefix) if c != "completion"), name
+
+
+@pytest.mark.skipif(not shutil.which("sqlite3"), reason="no sqlite3")
+def test_extension_loads(prefix):
+    found = list(prefix.rglob("spotter/spotter_sqlite.so"))
+    assert len(found) == 1, found
+    done = subprocess.run(["sqlite3", ":memory:", f".load {found[0].with_suffix('')}",
+                           "SELECT count(*) FROM pragma_module_list WHERE name = 'samples'"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert done.stdout.strip() == "1"
+
+
+def test_nothing_refers_to_the_build(prefix):
+    """A path of the build folder in the installed program would break on the user's machine."""
+    for path in [prefix / "bin/spotter", *prefix.rglob("*.so"), *prefix.rglob("*.1")]:
+        dump = subprocess.run(["readelf", "-d", path], capture_output=True, text=True).stdout \
+            if path.suffix != ".1" else path.read_text()
+        assert str(BUILD) not in dump, path

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Looking at what runs now: top, why PID, doctor."""
+import ctypes
+import json
+import os
+import platform
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+# ---- top
+
+BURN = "import time\nend = time.monotonic() + %g\nwhile time.monotonic() < end: pass\n"
+
+
+def burner(spotter, seconds=20.0):
+    child = subprocess.Popen([sys.executable, "-c", BURN % seconds])
+    spotter.started.append(child)
+    return child
+
+
+def test_top_shows_a_busy_process(spotter):
+    child = burner(spotter)
+    time.sleep(0.3)
+    data = spotter.json("top", "--once", "--processes", "1000")
+    mine = [p for p in data["processes"] if p["pid"] == child.pid]
+    assert len(mine) == 1
+    assert 0.2 < mine[0]["cores"] < 1.1
+    assert data["machine"]["cpu"]["cores_used"] <= data["machine"]["cpu"]["cores_machine"] + 0.1
+    assert 0.9 < data["interval_s"] < 2
+
+
+def test_top_of_a_tree_has_threads(spotter):
+    code = "import threading, time\n[threading.Thread(target=time.sleep, args=(20,), daemon=True).start()" \
+           " for _ in range(3)]\ntime.sleep(20)"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    spotter.started.append(child)
+    time.sleep(0.5)
+    data = spotter.json("top", child.pid, "--once")
+    assert [p["pid"] for p in data["processes"]] == [child.pid]
+    assert len(data["processes"][0]["threads"]) == 4
+    assert data["job"]["processes"] == 1 and data["job"]["threads"] == 4
+
+
+def test_top_plain_is_a_line_at_a_time(spotter):
+    child = spotter.start("top", "--every", "0.2s", text=True)
+    start = time.monotonic()
+    lines = [child.stdout.readline() for _ in range(3)]
+    assert time.monotonic() - start < 5
+    assert child.poll() is None  # the lines came while it runs
+    child.send_signal(signal.SIGINT)
+    rest, err = child.communicate(timeout=10)
+    assert child.returncode == 0 and err == ""
+    for line in lines:
+        assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z cpu [\d.]+/\d+ cores ", line)
+
+
+def test_top_counts(spotter):
+    out = spotter("top", "--json", "--every", "0.1s", "--count", "3", check=True).out.splitlines()
+    assert len(out) == 3
+    times = [json.loads(line)["time"] for line in out]
+    assert times == sorted(set(times))
+
+
+def test_top_when_the_process_ends(spotter):
+    child = burner(spotter, 0.5)
+    done = spotter("top", child.pid, "--every", "0.2s", timeout=20)
+    assert done.code == 0 and f"process {child.pid} has ended" in done.err
+    child.wait()
+
+
+def test_hostile_names(spotter, tmp_path):
+    """A process may be called anything; nothing of it reaches a terminal."""
+    evil = tmp_path / "\x1b[2Jev\nil"
+    evil.symlink_to("/bin/sleep")
+    child = subprocess.Popen([evil, "30"])
+    spotter.started.append(child)
+    time.sleep(0.2)
+    for words in (["top", "--once", "-n", "10000"], ["top", child.pid, "--once"], ["top", child.pid, "--count", "1"],
+                  ["why", child.pid, "--for", "0.5s"], ["report", child.pid, "--for", "0.5s"]):
+        done = spotter(*words, check=True)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.out + done.err), words
+    data = spotter.json("top", child.pid, "--once")
+    assert "\x1b[2Jev\nil" in data["processes"][0]["command"]
+
+
+# ---- a process that runs now
+
+@pytest.mark.alone
+def test_why_of_a_process(spotter):
+    child = burner(spotter)
+    time.sleep(1.5)  # what it used before must not count
+    data = spotter.json("why", child.pid, "--for", "2s")
+    assert data["schema"] == "spotter.verdict/1"
+    assert 0.4 < data["usage"]["cpu"]["cores_used"] < 1.1
+    assert 1.5 < data["window"]["to_s"] - data["window"]["from_s"] < 4
+    assert child.poll() is None
+    assert not spotter.dir.exists() or not spotter.records()  # nothing was recorded
+
+
+def test_why_of_a_process_that_ends(spotter):
+    child = burner(spotter, 1.0)
+    time.sleep(0.3)
+    done = spotter("why", child.pid, "--for", "30s", timeout=25)
+    assert done.code == 0 and "ended meanwhile" in done.err
+    child.wait()
+
+
+def test_why_is_cut_short_by_ctrl_c(spotter):
+    child = burner(spotter)
+    look = spotter.start("why", str(child.pid), "--for", "60s", "--json", text=True)
+    time.sleep(1.5)
+    look.send_signal(signal.SIGINT)
+    out, err = look.communicate(timeout=10)
+    assert look.returncode == 0, err
+    assert json.loads(out)["schema"] == "spotter.verdict/1"
+
+
+def test_a_run_called_like_a_number_wins(spotter):
+    spotter("run", "--quiet", "--name", str(os.getpid()), "--", "true", check=True)
+    assert spotter.json("why", str(os.getpid()))["run"]["argv"] == ["true"]
+
+
+# ---- doctor
+
+def test_doctor_captures_a_machine(spotter, tmp_path):
+    shot = tmp_path / "shot"
+    done = spotter("doctor", "--capture", shot, check=True)
+    assert done.out == "" and "--root" in done.err
+    for state in ("t0", "t1"):
+        for name in ("clock", "proc/stat", "proc/meminfo", "proc/self/mountinfo"):
+            assert (shot / state / name).stat().st_size > 0
+    data = spotter.json("top", "--root", shot)
+    assert 0.9 < data["interval_s"] < 10
+    assert data["machine"]["memory"]["total_bytes"] > 0
+    live = {c["id"]: c for c in spotter.json("doctor")["checks"]}
+    seen = {c["id"]: c for c in spotter.json("doctor", "--root", shot)["checks"]}
+    for name in ("cpus", "memory", "cgroup", "psi", "schedstat", "yama"):
+        assert seen[name]["value"] == live[name]["value"]
+    again = spotter("doctor", "--capture", shot)
+    assert again.code == 1 and "is not empty" in again.err
+
+
+def test_a_capture_holds_no_names(spotter, tmp_path):
+    secret = tmp_path / "verysecretname"
+    secret.symlink_to("/bin/sleep")
+    child = subprocess.Popen([secret, "30"], cwd=tmp_path)
+    spotter.started.append(child)
+    spotter("doctor", "--capture", tmp_path / "shot", check=True)
+    texts = {p: p.read_text(errors="replace") for p in (tmp_path / "shot").rglob("*") if p.is_file()}
+    assert len(texts) > 20
+    for path, text in texts.items():
+        assert "verysecret" not in text, path
+        assert str(tmp_path) not in text, path
+        assert path.name not in ("cmdline", "environ")
+    assert (tmp_path / "shot/t0/proc/sys/kernel/hostname").read_text() == "host\n"
+
+
+def test_doctor_as_nobody(spotter, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become nobody")
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", spotter.binary,
+                           "doctor", "--json"], capture_output=True, text=True, timeout=30, cwd="/",
+                          env={"HOME": "/nonexistent", "PATH": "/usr/bin:/bin"})
+    if done.returncode == 126:
+        pytest.skip("nobody may not reach the build folder")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["level"] == "L1"
+    runs = next(c for c in data["checks"] if c["id"] == "runs")
+    assert runs["status"] == "missing" and "SPOTTER_DIR" in runs["unlock"]
+
+
+def refuse(*numbers):
+    """Makes these system calls fail with EPERM in this process and its children, as a container may."""
+    code = [(0x20, 0, 0, 0)]  # load the number of the call
+    for number in numbers:
+        code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 1)]  # this one: ERRNO(EPERM)
+    code.append((0x06, 0, 0, 0x7FFF0000))  # the others: ALLOW
+    raw = b"".join(struct.pack("HBBI", *line) for line in code)
+    text = ctypes.create_string_buffer(raw)
+    program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(text))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0   # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0) == 0  # PR_SET_SECCOMP
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls are x86_64's")
+def test_doctor_where_calls_are_refused(spotter):
+    done = subprocess.run([spotter.binary, "doctor", "--json"], capture_output=True, text=True, env=spotter.env,
+                          timeout=30, preexec_fn=lambda: refuse(310, 298))  # process_vm_readv, perf_event_open
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    row = next(c for c in data["checks"] if c["id"] == "process_vm_readv")
+    assert row["status"] == "limited" and "SYS_PTRACE" in row["unlock"]
+    assert data["level"] == "L1"
