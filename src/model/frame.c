@@ -123,6 +123,10 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EVENT_SUSPEND] = "suspend",
 	[EVENT_WRITE_ERROR] = "write_error",
 	[EVENT_CPU_HOTPLUG] = "cpu_hotplug",
+	[EVENT_XID] = "xid",
+	[EVENT_GPU_LOST] = "gpu_lost",
+	[EVENT_GPU_HANG] = "gpu_hang",
+	[EVENT_GPU_HELPER] = "gpu_helper",
 	[EVENT_NOTE] = "note",
 };
 

@@ -65,6 +65,10 @@ enum event_kind {
 	EVENT_SUSPEND,     /* ticks far apart: machine or recorder stood still */
 	EVENT_WRITE_ERROR, /* the record could not be written for a while */
 	EVENT_CPU_HOTPLUG,
+	EVENT_XID,        /* a GPU driver reported a critical error; value: its number */
+	EVENT_GPU_LOST,   /* a GPU fell off the bus or needs a reset */
+	EVENT_GPU_HANG,   /* a driver call does not return; value: seconds so far */
+	EVENT_GPU_HELPER, /* the process that talks to GPU drivers died or was replaced */
 	EVENT_NOTE,
 	EVENT_KINDS
 };

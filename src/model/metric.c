@@ -22,9 +22,15 @@ const struct metric *metric_by_name(const char *name)
 const char *metric_unit_name(enum metric_unit unit)
 {
 	static const char *const names[] = {
-		[UNIT_SECONDS] = "seconds", [UNIT_BYTES] = "bytes", [UNIT_RATIO] = "ratio",
-		[UNIT_HERTZ] = "hertz",     [UNIT_WATTS] = "watts", [UNIT_JOULES] = "joules",
-		[UNIT_CELSIUS] = "celsius", [UNIT_COUNT] = "count",
+		[UNIT_SECONDS] = "seconds",
+		[UNIT_BYTES] = "bytes",
+		[UNIT_RATIO] = "ratio",
+		[UNIT_HERTZ] = "hertz",
+		[UNIT_WATTS] = "watts",
+		[UNIT_JOULES] = "joules",
+		[UNIT_CELSIUS] = "celsius",
+		[UNIT_COUNT] = "count",
+		[UNIT_BYTES_PER_SECOND] = "bytes_per_second",
 	};
 
 	return names[unit];
@@ -36,10 +42,19 @@ const char *metric_kind_name(enum metric_kind kind)
 }
 
 static const char *const kind_names[ENTITY_KINDS] = {
-	[ENTITY_NONE] = "none",     [ENTITY_HOST] = "host", [ENTITY_CPU] = "cpu",
-	[ENTITY_DISK] = "disk",     [ENTITY_NIC] = "nic",   [ENTITY_MOUNT] = "mount",
-	[ENTITY_CGROUP] = "cgroup", [ENTITY_JOB] = "job",   [ENTITY_PROC] = "process",
-	[ENTITY_THREAD] = "thread", [ENTITY_GPU] = "gpu",   [ENTITY_SELF] = "self",
+	[ENTITY_NONE] = "none",
+	[ENTITY_HOST] = "host",
+	[ENTITY_CPU] = "cpu",
+	[ENTITY_DISK] = "disk",
+	[ENTITY_NIC] = "nic",
+	[ENTITY_MOUNT] = "mount",
+	[ENTITY_CGROUP] = "cgroup",
+	[ENTITY_JOB] = "job",
+	[ENTITY_PROC] = "process",
+	[ENTITY_THREAD] = "thread",
+	[ENTITY_GPU] = "gpu",
+	[ENTITY_SELF] = "self",
+	[ENTITY_GPU_PROC] = "gpu_process",
 };
 
 const char *entity_kind_name(enum entity_kind kind)

@@ -17,6 +17,7 @@ enum metric_unit {
 	UNIT_JOULES,
 	UNIT_CELSIUS,
 	UNIT_COUNT,
+	UNIT_BYTES_PER_SECOND,
 };
 
 enum metric_kind { KIND_COUNTER, KIND_GAUGE };
@@ -33,7 +34,8 @@ enum entity_kind {
 	ENTITY_JOB,
 	ENTITY_PROC,
 	ENTITY_THREAD,
-	ENTITY_GPU,
+	ENTITY_GPU,      /* a GPU, or a partition whose parent is the GPU */
+	ENTITY_GPU_PROC, /* a process on a GPU: parent the GPU, key its pid here (0: not known) */
 	ENTITY_SELF,
 	ENTITY_KINDS
 };

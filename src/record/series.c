@@ -164,7 +164,8 @@ int series_put(struct series_set *s, int64_t t_ns, enum metric_id metric, uint32
 		return -ENOMEM;
 	raw = series_raw(metric, raw);
 	g = &s->groups[row->group];
-	sparse = row->group == ENTITY_PROC || row->group == ENTITY_THREAD;
+	sparse = row->group == ENTITY_PROC || row->group == ENTITY_THREAD ||
+		 row->group == ENTITY_GPU || row->group == ENTITY_GPU_PROC;
 	if (row->gone || (sparse && row->any && row->value == raw))
 		return 0;
 	if (!reserve(row) || !tick_of(g, t_ns))
