@@ -34,6 +34,7 @@ static int read_newcomer(struct jobtree *j, pid_t pid, struct newcomer *ret, boo
 {
 	ssize_t n = proc_file_once(&j->files, pid, 0, "stat", j->text, sizeof(j->text));
 	struct proc_stat s;
+	int64_t sig;
 
 	if (n < 0)
 		return (int)n;
@@ -42,6 +43,7 @@ static int read_newcomer(struct jobtree *j, pid_t pid, struct newcomer *ret, boo
 	*ret = (struct newcomer){ .pid = pid, .ppid = (pid_t)s.ppid, .start = s.start };
 	proc_name_copy(ret->name, sizeof(ret->name), s.head.name, s.head.name_n);
 	*ret_kernel = s.flags & STAT_KERNEL_THREAD;
+	ret->silent = proc_stat_exit_signal(j->text, (size_t)n, &sig) && sig == 0;
 	return 0;
 }
 
@@ -135,8 +137,9 @@ static bool is_member(struct jobtree *j, const struct collect *c, const struct n
 
 	if (map_get(&j->by_pid, (uint64_t)n->ppid, &slot))
 		return true;
+	/* What falls to it has SIGCHLD, whatever it had before. */
 	if (c->job.reaper && n->ppid == c->job.reaper)
-		return true;
+		return !n->silent;
 	if (!c->job.root)
 		return n->ppid == 0;
 	/* Once it has ended its pid is like any other. */

@@ -91,6 +91,7 @@ struct newcomer {
 	pid_t pid, ppid;
 	uint64_t start;
 	bool taken;
+	bool silent; /* its end is told by no signal: a helper of the reaper's own (launch.h) */
 	char name[64];
 };
 

@@ -131,7 +131,8 @@ bool proc_stat_parse(const char *text, size_t n, struct proc_stat *ret)
 	return true;
 }
 
-bool proc_stat_exit_code(const char *text, size_t n, int64_t *ret)
+/* One number behind this many that stand after the state. */
+static bool take_field(const char *text, size_t n, unsigned before, char end, int64_t *ret)
 {
 	struct stat_head head;
 	struct fields f = { 0 };
@@ -140,12 +141,22 @@ bool proc_stat_exit_code(const char *text, size_t n, int64_t *ret)
 	if (!stat_head_parse(text, n, &head) || *head.rest != ' ')
 		return false;
 	f.p = head.rest + 1;
-	pass(&f, 48);
-	v = take_to(&f, '\n');
+	pass(&f, before);
+	v = take_to(&f, end);
 	if (f.bad)
 		return false;
 	*ret = v;
 	return true;
+}
+
+bool proc_stat_exit_code(const char *text, size_t n, int64_t *ret)
+{
+	return take_field(text, n, 48, '\n', ret);
+}
+
+bool proc_stat_exit_signal(const char *text, size_t n, int64_t *ret)
+{
+	return take_field(text, n, 34, ' ', ret);
 }
 
 bool proc_statm_parse(const char *text, size_t n, struct proc_statm *ret)

@@ -46,6 +46,8 @@ enum { STAT_KERNEL_THREAD = 0x00200000 }; /* PF_KTHREAD */
 bool proc_stat_parse(const char *text, size_t n, struct proc_stat *ret);
 /* The last field (52, kernel 3.5): wait status of a zombie. 0 also when not permitted. */
 bool proc_stat_exit_code(const char *text, size_t n, int64_t *ret);
+/* Field 38: what its parent gets when it ends. */
+bool proc_stat_exit_signal(const char *text, size_t n, int64_t *ret);
 
 /* /proc/PID/statm, in pages. */
 struct proc_statm {

@@ -60,7 +60,7 @@ static int64_t own_cpu_ns(const struct recorder *r)
 	int64_t cpu = clock_self_cpu_ns();
 	int64_t other = r->supervisor ? clock_pid_cpu_ns(r->supervisor) : 0;
 
-	return cpu + (other > 0 ? other : 0);
+	return cpu + (other > 0 ? other : 0) + sampler_helpers_cpu_ns(r->sampler);
 }
 
 /* "5236 1789 1510 ..." in pages: the second is what is resident. */
@@ -73,7 +73,8 @@ static void put_own_rss(struct recorder *r, struct frame *f)
 
 	if (scan_skip(&s, 1) && scan_u64(&s, &pages))
 		frame_put(f, M_SELF_RSS, ID_SELF,
-			  (int64_t)(pages * (uint64_t)r->host.page_bytes / 1024));
+			  (int64_t)(pages * (uint64_t)r->host.page_bytes / 1024) +
+			      sampler_helpers_rss_bytes(r->sampler) / 1024);
 }
 
 static void govern(struct recorder *r, struct frame *f, int64_t cpu_ns)
@@ -277,7 +278,7 @@ static int start_threads(struct recorder *r, struct err *e)
 int recorder_start(const struct recorder_options *o, struct recorder **ret, struct err *e)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
-	struct sampler_options so = { .job = o->job };
+	struct sampler_options so = { .job = o->job, .nvml = o->nvml };
 	int error;
 
 	if (!r)

@@ -23,6 +23,7 @@ struct recorder_options {
 	struct record_options record;
 	struct job_spec job;
 	double hz, budget;
+	const char *nvml; /* GPU library to load, NULL: the usual one; must outlive the recorder */
 	pid_t supervisor; /* its CPU time counts as ours; 0: none */
 };
 

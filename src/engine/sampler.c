@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "engine/gpu_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,8 +30,9 @@ struct sampler {
 	struct host *host;
 	struct collect collect;
 	VEC(struct source) sources;
+	struct gpu_watch *gpus; /* NULL: not wanted */
 	unsigned thrift;
-	bool started;
+	bool started, last;
 	int64_t slow_due_ns;
 	int64_t last_mono_ns, last_gap_ns, wall_offset_ns, boot_offset_ns;
 };
@@ -69,6 +71,9 @@ int sampler_open(struct host *host, const struct sampler_options *o, struct samp
 		}
 		src->collector = *c;
 	}
+	/* Without memory for it the rest is still worth having. */
+	if (wanted(o, "gpu") && gpu_watch_open(host, o->nvml, &s->gpus, e) < 0)
+		s->gpus = NULL;
 	*ret = s;
 	return 0;
 }
@@ -155,12 +160,16 @@ int sampler_tick(struct sampler *s, struct frame *f)
 		if (r >= 0)
 			worst = 0;
 	}
+	if (s->gpus)
+		gpu_watch_tick(s->gpus, &s->collect, f, s->last);
+	s->last = false;
 	return f->failed ? -ENOMEM : worst;
 }
 
 void sampler_all_due(struct sampler *s)
 {
 	s->slow_due_ns = 0;
+	s->last = true;
 	for (size_t i = 0; i < s->sources.n; i++)
 		s->sources.v[i].due_ns = 0;
 }
@@ -170,10 +179,21 @@ void sampler_set_thrift(struct sampler *s, unsigned thrift)
 	s->thrift = thrift ? thrift : 1;
 }
 
+int64_t sampler_helpers_cpu_ns(const struct sampler *s)
+{
+	return gpu_watch_cpu_ns(s->gpus);
+}
+
+int64_t sampler_helpers_rss_bytes(const struct sampler *s)
+{
+	return gpu_watch_rss_bytes(s->gpus);
+}
+
 void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
+	gpu_watch_close(s->gpus);
 	for (size_t i = 0; i < s->sources.n; i++) {
 		struct source *src = &s->sources.v[i];
 

@@ -15,6 +15,8 @@ struct sampler;
 struct sampler_options {
 	struct job_spec job;
 	const char *const *only; /* names of collectors to run, NULL-terminated; NULL: all */
+	const char
+	    *nvml; /* GPU library to load, NULL: the usual one. "gpu" in `only` asks for GPUs */
 };
 
 /* The host stays the caller's and must outlive the sampler. */
@@ -27,6 +29,9 @@ int sampler_tick(struct sampler *s, struct frame *f);
 void sampler_all_due(struct sampler *s);
 /* The governor's wish: 1 full depth, more: rare readings get rarer. */
 void sampler_set_thrift(struct sampler *s, unsigned thrift);
+/* CPU time and resident memory of the processes that read GPUs for it. */
+int64_t sampler_helpers_cpu_ns(const struct sampler *s);
+int64_t sampler_helpers_rss_bytes(const struct sampler *s);
 void sampler_close(struct sampler *s);
 
 /* What this machine is, read once through the host. */

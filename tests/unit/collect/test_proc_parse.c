@@ -55,6 +55,9 @@ static void test_stat(void **state)
 	assert_true(s.image != 0);
 	assert_true(proc_stat_exit_code("1 (a)" FIELDS, strlen("1 (a)" FIELDS), &code));
 	assert_int_equal(code, 768);
+	assert_true(proc_stat_exit_signal("1 (a)" FIELDS, strlen("1 (a)" FIELDS), &code));
+	assert_int_equal(code, 17);
+	assert_false(proc_stat_exit_signal("1 (a) S 1 2", strlen("1 (a) S 1 2"), &code));
 }
 
 static void test_stat_names(void **state)
