@@ -14,6 +14,7 @@
 #include "cli/table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,6 +103,124 @@ static void put_processes(const struct cli *cli, const struct window *w, struct 
 		buf_printf(out, "and %zu more that used less\n", n - PROCESSES_SHOWN);
 }
 
+/* A figure that is not known is "-"; its text is made by one of num_*(). */
+static void cell_or_dash(struct table *t, double v,
+			 const char *(*show)(double v, char *buf, size_t size))
+{
+	char text[32];
+
+	table_cell(t, isfinite(v) ? show(v, text, sizeof(text)) : "-");
+}
+
+static void cell_unit(struct table *t, double v, const char *unit)
+{
+	if (isfinite(v))
+		table_cellf(t, "%.0f %s", v, unit);
+	else
+		table_cell(t, "-");
+}
+
+static void put_gpu_number(struct table *t, const struct usage_gpu *g)
+{
+	if (g->partition < 0)
+		table_cellf(t, "%d", g->index);
+	else
+		table_cellf(t, "%d:%d", g->index, g->partition);
+}
+
+/* Joules as people buy them: watt hours from an hour of a light bulb on. */
+static void put_energy(struct table *t, double joules)
+{
+	if (joules >= 36e3)
+		table_cellf(t, joules < 36e6 ? "%.0f Wh" : "%.1f kWh",
+			    joules < 36e6 ? joules / 3600 : joules / 3.6e6);
+	else
+		cell_unit(t, joules, "J");
+}
+
+static void put_gpu(struct table *t, const struct usage_gpu *g)
+{
+	char clock[32];
+
+	put_gpu_number(t, g);
+	if (isfinite(g->busy) && g->busy_at_least)
+		table_cellf(t, ">= %s", num_percent(g->busy, clock, sizeof(clock)));
+	else
+		cell_or_dash(t, g->busy, num_percent);
+	cell_or_dash(t, g->sm_active, num_percent);
+	cell_or_dash(t, g->memory_used, num_bytes);
+	cell_or_dash(t, g->memory_peak, num_bytes);
+	cell_or_dash(t, g->memory_total, num_bytes);
+	cell_unit(t, g->power, "W");
+	put_energy(t, g->energy);
+	cell_unit(t, g->temperature, "C");
+	snprintf(clock, sizeof(clock), "of %.0f MHz", g->clock_max / 1e6);
+	if (isfinite(g->clock) && isfinite(g->clock_max))
+		table_cellf(t, "%.0f %s", g->clock / 1e6, clock);
+	else
+		cell_unit(t, g->clock / 1e6, "MHz");
+	table_cell(t, g->held[0] ? g->held : "-");
+	table_cell(t, g->job > 0 ? "yes" : g->allowed == 0 ? "hidden" : g->job == 0 ? "no" : "?");
+	table_cellf(t, "%s%s%s%s", g->name, g->profile[0] ? " " : "", g->profile,
+		    g->simulated ? " (simulated)" : "");
+}
+
+static void put_gpus(const struct cli *cli, const struct usage *u, struct buf *out)
+{
+	auto_done(table) struct table t = { .bold = cli->color_out, .widest = 60 };
+	static const char *const names[] = { "GPU",   "BUSY",  "SM ACTIVE", "MEMORY",  "PEAK",
+					     "TOTAL", "POWER", "ENERGY",    "HOTTEST", "CLOCK" };
+
+	if (!u->gpus.n)
+		return;
+	put_heading(cli, "GPUs", out);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		table_column(&t, names[i], true);
+	table_column(&t, "HELD BACK BY", false);
+	table_column(&t, "JOB", false);
+	table_column(&t, "NAME", false);
+	for (size_t i = 0; i < u->gpus.n; i++)
+		put_gpu(&t, &u->gpus.v[i]);
+	table_print(&t, out);
+}
+
+static void put_gpu_processes(const struct cli *cli, const struct usage *u, struct buf *out)
+{
+	auto_done(table) struct table t = { .bold = cli->color_out, .widest = 60 };
+	static const char *const names[] = { "GPU", "PID", "MEMORY", "BUSY" };
+	size_t left_out = 0;
+
+	if (!u->gpu_processes.n)
+		return;
+	put_heading(cli, "Processes on GPUs", out);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		table_column(&t, names[i], true);
+	table_column(&t, "WHOSE", false);
+	table_column(&t, "NAME", false);
+	for (size_t i = 0; i < u->gpus.n; i++) {
+		const struct usage_gpu *g = &u->gpus.v[i];
+
+		for (size_t k = 0; k < g->n_processes; k++) {
+			const struct usage_gpu_process *p =
+			    &u->gpu_processes.v[g->first_process + k];
+
+			put_gpu_number(&t, g);
+			if (p->pid > 0)
+				table_cellf(&t, "%lld", (long long)p->pid);
+			else
+				table_cell(&t, "?");
+			cell_or_dash(&t, p->memory, num_bytes);
+			cell_or_dash(&t, p->busy, num_percent);
+			table_cell(&t, p->job > 0 ? "job" : p->job == 0 ? "other" : "not known");
+			table_cell(&t, p->name);
+		}
+		left_out += g->left_out;
+	}
+	table_print(&t, out);
+	if (left_out)
+		buf_printf(out, "and %zu more that had less memory\n", left_out);
+}
+
 static void put_events(const struct cli *cli, const struct window *w, struct buf *out)
 {
 	const struct run_info *run = window_run(w);
@@ -177,6 +296,8 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 	} else if (r == 0) {
 		render_text(&j.verdict, &style, &cli->out);
 		put_processes(cli, &j.window, &cli->out);
+		put_gpus(cli, &j.verdict.usage, &cli->out);
+		put_gpu_processes(cli, &j.verdict.usage, &cli->out);
 		put_events(cli, &j.window, &cli->out);
 		put_gaps(cli, &j.window, &cli->out);
 	}
@@ -208,7 +329,8 @@ const struct command report_command = {
 	.description =
 	    "The verdict of 'spotter why', and what it rests on: the processes of the job by the "
 	    "CPU "
-	    "time they used, what happened when, and what could not be read on this machine.",
+	    "time they used, GPUs and who was on them, what happened when, and what could not be "
+	    "read on this machine.",
 	.examples = examples,
 	.opts = opts,
 	.options_size = sizeof(struct report_options),

@@ -8,24 +8,45 @@
 #include <stddef.h>
 
 extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
-    oom_facts, storage_facts, overhead_facts;
+    oom_facts, storage_facts, overhead_facts, gpu_facts, gpu_clock_facts, gpu_memory_facts,
+    gpu_fault_facts;
 extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
-    thread_oversubscription_rule;
+    thread_oversubscription_rule, gpu_lost_rule, not_on_gpu_rule, idle_gpus_rule,
+    gpu_throttled_rule, gpu_shared_rule, gpu_memory_full_rule, gpu_ghost_memory_rule;
 
 /* A source may read the facts of those above it. */
 const struct fact_source *const fact_sources[] = {
-	&cpu_facts, &quota_facts,   &threads_facts,  &memory_facts, &pressure_facts,
-	&oom_facts, &storage_facts, &overhead_facts, NULL,
+	&cpu_facts,
+	&quota_facts,
+	&threads_facts,
+	&memory_facts,
+	&pressure_facts,
+	&oom_facts,
+	&storage_facts,
+	&overhead_facts,
+	&gpu_facts,
+	&gpu_clock_facts,
+	&gpu_memory_facts,
+	&gpu_fault_facts,
+	NULL,
 };
 
 const struct rule *const rules[] = {
 	/* what killed it */
 	&oom_killed_rule,
+	&gpu_lost_rule,
+	/* held, given or hidden, and not used */
+	&gpu_ghost_memory_rule,
+	&not_on_gpu_rule,
+	&idle_gpus_rule,
 	/* limits that imitate everything else */
 	&cpu_quota_rule,
+	&gpu_throttled_rule,
+	&gpu_shared_rule,
 	&memory_pressure_rule,
 	&cpu_neighbour_rule,
 	/* the job itself */
 	&thread_oversubscription_rule,
+	&gpu_memory_full_rule,
 	NULL,
 };

@@ -41,7 +41,7 @@ const struct cause causes[] = {
 	{ "recompiles", "host-device", 2, "the model is compiled again and again" },
 	{ "not_on_gpu", "host-device", 1, "a GPU is there and the training does not use it" },
 	{ "idle_gpus", "host-device", 1, "some of the job's GPUs do nothing" },
-	{ "gpu_memory_full", "memory", 2, "the GPU's memory is full and its allocator retries" },
+	{ "gpu_memory_full", "memory", 1, "the GPU's memory is full and its allocator retries" },
 	{ "gpu_oom", "memory", 1, "the run died for want of GPU memory" },
 	{ "memory_leak", "memory", 1, "the program's memory grows without end" },
 	{ "memory_pressure", "memory", 1, "the job waits for memory: swapping, reclaim, refaults" },

@@ -8,6 +8,7 @@
 #include "explain/ledger/ledger.h"
 #include "explain/rule.h"
 #include "explain/scene.h"
+#include "explain/usage_gpus.h"
 
 #include <errno.h>
 #include <math.h>
@@ -109,11 +110,18 @@ static int add_blind(struct verdict *v, const struct rule *r, const char *why)
 	return 0;
 }
 
+static bool applies(const struct rule *r, const struct facts *f)
+{
+	return !r->about_gpus || fact_or(f, FACT_GPU_COUNT, 0) > 0;
+}
+
 static int ask(const struct rule *r, const struct facts *f, double seconds, struct verdict *v)
 {
 	struct opinion o = { 0 };
 	char a[32], b[32];
 
+	if (!applies(r, f))
+		return 0;
 	if (seconds < r->needs_s) {
 		snprintf(o.why, sizeof(o.why), "only %s recorded; needs %s",
 			 num_seconds(seconds, a, sizeof(a)), num_seconds(r->needs_s, b, sizeof(b)));
@@ -163,7 +171,7 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 	v->healthy = v->findings.n == 0;
 	v->judged = true;
 	for (size_t i = 0; rules[i]; i++)
-		v->judged &= s->seconds >= rules[i]->needs_s;
+		v->judged &= !applies(rules[i], f) || s->seconds >= rules[i]->needs_s;
 	if (v->healthy && s->seconds >= 1 && fact_value(f, FACT_CORES_USED, &used) &&
 	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && used >= cpu_bound_least * allowed)
 		v->limit = "cpu_bound";
@@ -193,7 +201,9 @@ int explain(const struct window *asked, struct verdict *ret)
 		/* Processes that could be read are level 1, whatever the recorder hoped for. */
 		v.level = v.run->level > 0 ? v.run->level : f->v[FACT_CORES_USED].known;
 		fill_usage(&s, f, &v);
-		r = ledger_cpu(&s, f, &v);
+		r = usage_gpus(&s, &v.usage);
+		if (r == 0)
+			r = ledger_cpu(&s, f, &v);
 	}
 	if (r == 0)
 		r = judge(&s, f, &v);
@@ -209,6 +219,8 @@ int explain(const struct window *asked, struct verdict *ret)
 void verdict_done(struct verdict *v)
 {
 	vec_done(&v->cpu);
+	vec_done(&v->usage.gpus);
+	vec_done(&v->usage.gpu_processes);
 	vec_done(&v->findings);
 	vec_done(&v->notes);
 	vec_done(&v->blind);

@@ -63,6 +63,60 @@ static void put_whole(struct json *j, const char *key, double v)
 		json_key_int(j, key, llround(v));
 }
 
+static void put_gpu_processes(struct json *j, const struct usage *u, const struct usage_gpu *g)
+{
+	json_key_begin(j, "processes", '[');
+	for (size_t i = 0; i < g->n_processes; i++) {
+		const struct usage_gpu_process *p = &u->gpu_processes.v[g->first_process + i];
+
+		json_begin(j, '{');
+		if (p->pid > 0)
+			json_key_int(j, "pid", p->pid);
+		put_whole(j, "memory_bytes", p->memory);
+		json_key_num(j, "busy", p->busy);
+		if (p->job >= 0)
+			json_key_bool(j, "job", p->job > 0);
+		json_key_str(j, "name", p->name[0] ? p->name : NULL);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	if (g->left_out)
+		json_key_int(j, "processes_left_out", (int64_t)g->left_out);
+}
+
+/* A partition has the index of its GPU, and its own number. */
+static void put_gpu(struct json *j, const struct usage *u, const struct usage_gpu *g)
+{
+	json_begin(j, '{');
+	json_key_int(j, "index", g->index);
+	if (g->partition >= 0)
+		json_key_int(j, "partition", g->partition);
+	json_key_str(j, "profile", g->profile[0] ? g->profile : NULL);
+	json_key_str(j, "uuid", g->uuid[0] ? g->uuid : NULL);
+	json_key_str(j, "name", g->name);
+	json_key_str(j, "vendor", g->vendor[0] ? g->vendor : NULL);
+	json_key_bool(j, "simulated", g->simulated);
+	if (g->allowed >= 0)
+		json_key_bool(j, "allowed", g->allowed > 0);
+	if (g->job >= 0)
+		json_key_bool(j, "used_by_job", g->job > 0);
+	json_key_num(j, "busy", g->busy);
+	if (g->busy_at_least)
+		json_key_bool(j, "busy_at_least", true);
+	json_key_num(j, "sm_active", g->sm_active);
+	put_whole(j, "memory_used_bytes", g->memory_used);
+	put_whole(j, "memory_peak_bytes", g->memory_peak);
+	put_whole(j, "memory_total_bytes", g->memory_total);
+	json_key_num(j, "power_w", g->power);
+	json_key_num(j, "energy_j", g->energy);
+	json_key_num(j, "temperature_c", g->temperature);
+	json_key_num(j, "clock_hz", g->clock);
+	json_key_num(j, "clock_max_hz", g->clock_max);
+	json_key_str(j, "held_by", g->held[0] ? g->held : NULL);
+	put_gpu_processes(j, u, g);
+	json_end(j, '}');
+}
+
 static void put_usage(struct json *j, const struct usage *u)
 {
 	json_key_begin(j, "usage", '{');
@@ -89,6 +143,13 @@ static void put_usage(struct json *j, const struct usage *u)
 	put_whole(j, "read_bytes", u->read_bytes);
 	put_whole(j, "written_bytes", u->written_bytes);
 	json_end(j, '}');
+	/* Absent, not empty: whether there is none or none could be read is not known. */
+	if (u->gpus.n) {
+		json_key_begin(j, "gpus", '[');
+		for (size_t i = 0; i < u->gpus.n; i++)
+			put_gpu(j, u, &u->gpus.v[i]);
+		json_end(j, ']');
+	}
 	json_key_begin(j, "others", '{');
 	json_key_num(j, "cpu_cores", u->others_cores);
 	json_end(j, '}');

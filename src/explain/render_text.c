@@ -20,6 +20,7 @@ enum weight {
 	W_VERDICT = 950,
 	W_FIX = 900,
 	W_CPU = 850,
+	W_GPU = 840,
 	W_GAIN = 800,
 	W_MEMORY = 750,
 	W_BECAUSE = 600,
@@ -114,6 +115,23 @@ static void put_cpu(struct page *p, const struct usage *u)
 		page_add(p, W_OTHERS, PAGE_PLAIN, "",
 			 "the hypervisor gave %s of the machine's CPU time to other guests (steal)",
 			 num_percent(u->steal, steal, sizeof(steal)));
+}
+
+/* In short, nothing about GPUs that have nothing to do with the job. */
+static void put_gpus(struct page *p, const struct usage *u, bool all)
+{
+	struct buf b;
+	bool concerned = all;
+
+	for (size_t i = 0; i < u->gpus.n; i++)
+		concerned |= u->gpus.v[i].job != 0 || u->gpus.v[i].allowed >= 0;
+	if (!concerned)
+		return;
+	buf_init(&b, 2048);
+	usage_gpus_text(u, &b);
+	if (b.len)
+		page_add(p, W_GPU, PAGE_PLAIN, "GPU", "%s", buf_text(&b));
+	buf_done(&b);
 }
 
 static void put_memory(struct page *p, const struct usage *u)
@@ -399,6 +417,7 @@ void render_text(const struct verdict *v, const struct render_style *style, stru
 
 	put_head(&p, v);
 	put_cpu(&p, &v->usage);
+	put_gpus(&p, &v->usage, all);
 	put_memory(&p, &v->usage);
 	put_disk(&p, &v->usage, all);
 	put_where(&p, v);

@@ -43,6 +43,7 @@ struct rule {
 	const char *cause;
 	double needs_s; /* least length of the steady window, 0: any */
 	enum answer (*check)(const struct facts *f, struct opinion *o);
+	bool about_gpus; /* not asked, and nothing said, on a machine without one */
 };
 
 /* all.c; ends with NULL. In the order of tests: what killed the run, then limits that imitate

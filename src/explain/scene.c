@@ -77,7 +77,9 @@ static int add_member(struct scene *s, const struct entity *e)
 	*m = (struct member){
 		.id = e->id,
 		.name = e->name,
+		.pid = e->key,
 		.is_main = e->id == s->main_proc,
+		.born_ns = e->born_ns,
 		.gone_ns = e->gone_ns,
 		.alive_s = seconds_alive(e, s->steady.from_ns, s->steady.to_ns),
 		.cpu = delta_or_nan(&s->steady, M_PROC_CPU, e->id),
@@ -204,13 +206,16 @@ int scene_open(struct scene *s, const struct window *whole, int64_t from_ns, int
 	s->main_proc = find_main(window_entities(whole), run->pid);
 	s->cg_cpu = find_group(s, M_CG_CPU_QUOTA, M_CG_CPU_PERIODS);
 	s->cg_mem = find_group(s, M_CG_MEM_LIMIT, M_CG_MEM_USED);
-	return take_census(s);
+	if (take_census(s) < 0)
+		return -ENOMEM;
+	return gpus_take(&s->gpus, s);
 }
 
 void scene_done(struct scene *s)
 {
 	vec_done(&s->members);
 	map_done(&s->by_id);
+	gpus_done(&s->gpus);
 }
 
 const struct member *scene_member(const struct scene *s, uint32_t id)

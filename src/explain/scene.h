@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * What facts are computed from: the whole run, the steady window inside it, and a census of the
- * job's processes and threads, taken once so that no series is read twice.
+ * job's processes and threads and of the machine's GPUs, taken once so that no series is read twice.
  */
 #ifndef SPOTTER_EXPLAIN_SCENE_H
 #define SPOTTER_EXPLAIN_SCENE_H
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "explain/gpus.h"
 #include "model/window.h"
 
 /* One process of the job that had a value in the window. Numbers that are not known are NAN. */
 struct member {
 	uint32_t id;
 	const char *name; /* foreign text, borrowed from the entity table */
+	int64_t pid;
 	bool is_main;
-	int64_t gone_ns; /* 0: still there */
+	int64_t born_ns, gone_ns; /* gone 0: still there */
 
 	/* over the steady window */
 	double alive_s;
@@ -40,6 +42,7 @@ struct scene {
 	uint32_t cg_cpu, cg_mem;     /* groups whose limits are the tightest, 0: none */
 	double main_cpu, main_delay; /* of the first thread, over the steady window; NAN */
 	const char *why_no_delay;    /* reason threads' waiting is not known */
+	struct gpus gpus;
 };
 
 /* 0 or -errno. */

@@ -18,6 +18,31 @@ struct ledger_line {
 	double cores, seconds, share;
 };
 
+struct usage_gpu_process {
+	int64_t pid;   /* 0: not known here */
+	char name[32]; /* safe to show */
+	int job;       /* 1 of the job, 0 another program's, -1 not known */
+	double memory; /* mean while it was there */
+	double busy;   /* share of that time its kernels ran */
+};
+
+/* A GPU or, behind it, its partitions. Device figures are the device's, whoever uses it: none is ever
+ * copied onto a process. Means over the run, but memory_peak and temperature: the highest seen. */
+struct usage_gpu {
+	int index, partition; /* as the driver counts; partition -1: a whole GPU */
+	char uuid[96], name[96], vendor[16], profile[32];
+	bool simulated;
+	bool is_shell;      /* it has partitions, and work runs in those only */
+	int allowed;        /* by the job's environment: 1, 0, -1 it says nothing */
+	int job;            /* a process of the job was on it: 1, 0, -1 not known */
+	bool busy_at_least; /* summed up from its processes: the driver has no figure */
+	double busy, sm_active, memory_used, memory_peak, memory_total, power, energy, temperature;
+	double clock, clock_max;
+	char held[48]; /* what held its clocks in the window: "temperature 31 %", "" */
+	size_t first_process, n_processes; /* in gpu_processes; the largest first */
+	size_t left_out;                   /* more that are not listed */
+};
+
 struct usage {
 	double cores_used, cores_allowed, cores_machine, steal;
 	int threads_per_core;  /* 0: unknown */
@@ -27,6 +52,8 @@ struct usage {
 	bool memory_at_most;      /* pages that processes share are counted for each of them */
 	double others_cores;      /* what everything else on the machine used meanwhile */
 	double read_bytes, written_bytes; /* storage, over the run */
+	VEC(struct usage_gpu) gpus;       /* those the job uses or is given first */
+	VEC(struct usage_gpu_process) gpu_processes;
 };
 
 struct cannot_tell {
@@ -66,6 +93,8 @@ struct render_style {
 	unsigned max_lines; /* 0: no limit; 12 at the end of `run` */
 	unsigned width;     /* 0: 100 */
 };
+/* The line about GPUs: "0.37 of 1 GPU busy (...), ..."; nothing without a GPU. */
+void usage_gpus_text(const struct usage *u, struct buf *out);
 /* For people. */
 void render_text(const struct verdict *v, const struct render_style *style, struct buf *out);
 /* {"schema": "spotter.verdict/1", ...} */

@@ -96,4 +96,4 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule cpu_neighbour_rule = { "cpu_neighbour", 5, check };
+const struct rule cpu_neighbour_rule = { .cause = "cpu_neighbour", .needs_s = 5, .check = check };

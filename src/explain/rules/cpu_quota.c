@@ -95,4 +95,4 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule cpu_quota_rule = { "cpu_quota", 5, check };
+const struct rule cpu_quota_rule = { .cause = "cpu_quota", .needs_s = 5, .check = check };

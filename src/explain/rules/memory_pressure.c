@@ -148,4 +148,6 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule memory_pressure_rule = { "memory_pressure", 5, check };
+const struct rule memory_pressure_rule = { .cause = "memory_pressure",
+					   .needs_s = 5,
+					   .check = check };

@@ -118,4 +118,4 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule oom_killed_rule = { "oom_killed", 0, check };
+const struct rule oom_killed_rule = { .cause = "oom_killed", .needs_s = 0, .check = check };

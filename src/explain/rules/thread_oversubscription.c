@@ -165,4 +165,6 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule thread_oversubscription_rule = { "thread_oversubscription", 5, check };
+const struct rule thread_oversubscription_rule = { .cause = "thread_oversubscription",
+						   .needs_s = 5,
+						   .check = check };

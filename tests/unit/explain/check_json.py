@@ -13,7 +13,7 @@ KEYS = {
          "overhead"},
     "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "complete"},
     "window": {"from_s", "to_s", "why"},
-    "usage": {"cpu", "memory", "storage", "others"},
+    "usage": {"cpu", "memory", "storage", "gpus", "others"},
     "usage.cpu": {"cores_used", "cores_allowed", "cores_machine", "threads_per_core", "steal", "percent_of_one_core",
                   "percent_of_allowed", "limit"},
     "usage.memory": {"used_bytes", "peak_bytes", "allowed_bytes", "limit"},
@@ -23,9 +23,13 @@ KEYS = {
     "overhead": {"cpu_share_of_core", "rss_bytes", "samples", "samples_skipped"},
 }
 # What a scenario may not have measured, and a healthy one does not say. COMPLETE has all of it.
-MAY_BE_ABSENT = {"limit", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes", "written_bytes"} | KEYS["overhead"]
+MAY_BE_ABSENT = {"limit", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes", "written_bytes"} | KEYS["overhead"]
 COMPLETE = "threads-no-as-many.scn"
 FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
+GPU = {"index", "partition", "profile", "uuid", "name", "vendor", "simulated", "allowed", "used_by_job", "busy",
+       "busy_at_least", "sm_active", "memory_used_bytes", "memory_peak_bytes", "memory_total_bytes", "power_w", "energy_j",
+       "temperature_c", "clock_hz", "clock_max_hz", "held_by", "processes", "processes_left_out"}
+GPU_PROCESS = {"pid", "memory_bytes", "busy", "job", "name"}
 EVIDENCE = {"text", "metric", "value", "unit"}
 
 
@@ -57,12 +61,24 @@ def check_finding(f):
         assert 1 <= g["low"] <= g["speedup"] <= g["high"], g
 
 
+def check_gpus(gpus):
+    for g in gpus:
+        assert {"index", "name", "simulated", "processes"} <= set(g) <= GPU, g
+        assert 0 <= g.get("busy", 0) <= 1 and g.get("memory_used_bytes", 0) <= g.get("memory_total_bytes", 1e15)
+        assert g.get("memory_used_bytes", 0) <= g.get("memory_peak_bytes", 0)
+        for p in g["processes"]:
+            assert set(p) <= GPU_PROCESS and ("pid" in p) == ("job" in p), p
+    # the job's own first, hidden ones last
+    order = [0 if g.get("used_by_job") else 2 if g.get("allowed") is False else 1 for g in gpus if "partition" not in g]
+    assert order == sorted(order)
+
+
 def check(v, complete):
     assert v["schema"] == "spotter.verdict/1"
     for path, keys in KEYS.items():
         have = set(at(v, path))
         assert have <= keys, (path, have - keys)
-        assert have >= keys - (set() if complete else MAY_BE_ABSENT), (path, keys - have)
+        assert have >= keys - ({"gpus"} if complete else MAY_BE_ABSENT), (path, keys - have)
     finite(v)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])
     assert re.fullmatch(r"L[0-3]", v["level"])
@@ -71,6 +87,7 @@ def check(v, complete):
     cpu = v["usage"]["cpu"]
     assert math.isclose(cpu["percent_of_one_core"], cpu["cores_used"] * 100)
     assert math.isclose(cpu["percent_of_allowed"], cpu["cores_used"] / cpu["cores_allowed"] * 100)
+    check_gpus(v["usage"].get("gpus", []))
     shares = sum(x["share"] for x in v["cpu"]["ledger"]) + v["cpu"]["unaccounted"]
     assert math.isclose(shares, 1, rel_tol=1e-9), shares
     for x in v["cpu"]["ledger"]:

@@ -4,6 +4,7 @@
 #include "scenario.h"
 
 #include "base/num.h"
+#include "model/gpu_tag.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -110,6 +111,54 @@ static void parse_process(struct scenario *s, const struct words *w)
 	}
 }
 
+static void parse_gpu(struct scenario *s, const struct words *w)
+{
+	struct gpu_tag tag = { .vendor = "nvidia", .driver = "590.48.01" };
+	int index = (int)number(w, 2), part = -1;
+	double parent = ID_HOST, to = -1;
+	struct scenario_entity *e;
+
+	for (size_t i = 4; i < w->n; i++) {
+		if (strcmp(w->v[i], "simulated") == 0)
+			tag.simulated = true;
+		else if (strcmp(w->v[i], "unified") == 0)
+			tag.unified = true;
+		else if (strcmp(w->v[i], "part") == 0)
+			part = (int)number(w, ++i);
+		else if (strcmp(w->v[i], "of") == 0)
+			parent = number(w, ++i);
+		else if (strcmp(w->v[i], "to") == 0)
+			to = number(w, ++i);
+		else if (strcmp(w->v[i], "vendor") == 0 && i + 1 < w->n)
+			snprintf(tag.vendor, sizeof(tag.vendor), "%s", w->v[++i]);
+		else if (strcmp(w->v[i], "profile") == 0 && i + 1 < w->n)
+			snprintf(tag.profile, sizeof(tag.profile), "%s", w->v[++i]);
+		else
+			fail_msg("gpu: '%s'?", w->v[i]);
+	}
+	snprintf(tag.uuid, sizeof(tag.uuid), "GPU-%d-%d", index, part);
+	e = add_entity(s, number(w, 1), parent, ENTITY_GPU, (double)gpu_key(index, part), w->v[3]);
+	e->to = to;
+	gpu_tag_write(&tag, e->detail, sizeof(e->detail));
+}
+
+static void parse_gpu_process(struct scenario *s, const struct words *w)
+{
+	struct scenario_entity *e =
+	    add_entity(s, number(w, 1), number(w, 2), ENTITY_GPU_PROC, number(w, 3), w->v[4]);
+
+	if (!e->key)
+		snprintf(e->detail, sizeof(e->detail), "pid 4711 of the driver: not visible here");
+	for (size_t i = 5; i + 1 < w->n; i += 2) {
+		if (strcmp(w->v[i], "from") == 0)
+			e->from = number(w, i + 1);
+		else if (strcmp(w->v[i], "to") == 0)
+			e->to = number(w, i + 1);
+		else
+			fail_msg("gpuproc: '%s'?", w->v[i]);
+	}
+}
+
 static void parse_run(struct scenario *s, const struct words *w)
 {
 	s->seconds = number(w, 1);
@@ -187,12 +236,19 @@ static void parse_gap(struct scenario *s, const struct words *w)
 
 static void parse_event(struct scenario *s, const struct words *w)
 {
-	s->has_event = true;
-	s->event.kind = event_kind_by_name(w->v[1]);
-	assert_true(s->event.kind != EVENT_KINDS);
-	s->event.entity = (uint32_t)number(w, 2);
-	s->event.t = number(w, 3);
-	snprintf(s->event.text, sizeof(s->event.text), "%s", w->n > 4 ? w->v[4] : "");
+	struct scenario_event *e = vec_push(&s->events);
+	bool has_value = w->n > 5 && strcmp(w->v[4], "value") == 0;
+	size_t n = 0;
+
+	assert_non_null(e);
+	*e = (struct scenario_event){ .kind = event_kind_by_name(w->v[1]),
+				      .entity = (uint32_t)number(w, 2),
+				      .t = number(w, 3),
+				      .value = has_value ? number(w, 5) : 1 };
+	assert_true(e->kind != EVENT_KINDS);
+	for (size_t i = has_value ? 6 : 4; i < w->n && n < sizeof(e->text); i++)
+		n += (size_t)snprintf(e->text + n, sizeof(e->text) - n, "%s%s", n ? " " : "",
+				      w->v[i]);
 }
 
 static void parse_expect(struct scenario *s, const struct words *w)
@@ -260,6 +316,10 @@ static void parse_line(struct scenario *s, char *line)
 		parse_pool(s, &w);
 	} else if (strcmp(w.v[0], "cgroup") == 0) {
 		add_entity(s, number(&w, 1), ID_JOB, ENTITY_CGROUP, 0, w.v[2]);
+	} else if (strcmp(w.v[0], "gpu") == 0) {
+		parse_gpu(s, &w);
+	} else if (strcmp(w.v[0], "gpuproc") == 0) {
+		parse_gpu_process(s, &w);
 	} else if (strcmp(w.v[0], "gap") == 0) {
 		parse_gap(s, &w);
 	} else if (strcmp(w.v[0], "event") == 0) {
@@ -325,118 +385,7 @@ void scenario_done(struct scenario *s)
 	vec_done(&s->series);
 	vec_done(&s->expects);
 	vec_done(&s->gaps);
-}
-
-static const struct scenario_entity *entity_of(const struct scenario *s, uint32_t id)
-{
-	for (size_t i = 0; i < s->entities.n; i++)
-		if (s->entities.v[i].id == id)
-			return &s->entities.v[i];
-	return NULL;
-}
-
-static void life_of(const struct scenario *s, uint32_t id, double *from, double *to)
-{
-	const struct scenario_entity *e = entity_of(s, id);
-
-	/* A thread lives with its process. */
-	if (e && e->kind == ENTITY_THREAD)
-		e = entity_of(s, e->parent);
-	*from = e ? e->from : 0;
-	*to = e && e->to >= 0 ? e->to : s->seconds;
-}
-
-static double value_at(const struct scenario *s, const struct scenario_series *x, double t)
-{
-	double from, to;
-
-	life_of(s, x->entity, &from, &to);
-	if (x->n == 2 && x->at[0].t == -1)
-		return x->at[0].v + (x->at[1].v - x->at[0].v) * (t - from) / (to - from);
-	for (size_t i = 1; i < x->n; i++)
-		if (t <= x->at[i].t) {
-			double a = x->at[i - 1].t, b = x->at[i].t;
-
-			return x->at[i - 1].v +
-			       (x->at[i].v - x->at[i - 1].v) * (t < a ? 0 : (t - a) / (b - a));
-		}
-	return x->at[x->n - 1].v;
-}
-
-static void put_lives(const struct scenario *s, struct frame *f, double t, double step)
-{
-	for (size_t i = 0; i < s->entities.n; i++) {
-		const struct scenario_entity *e = &s->entities.v[i];
-		struct life l = {
-			.id = e->id, .parent = e->parent, .kind = e->kind, .key = e->key
-		};
-		double from, to;
-
-		life_of(s, e->id, &from, &to);
-		if (from <= t && from > t - step) {
-			l.change = LIFE_BORN;
-			frame_life(f, &l, e->name, "");
-		}
-		if (to < s->seconds && to <= t && to > t - step) {
-			l.change = LIFE_GONE;
-			frame_life(f, &l, e->name, "");
-		}
-	}
-}
-
-static void put_samples(const struct scenario *s, struct frame *f, double t, enum metric_id without,
-			uint32_t entity)
-{
-	for (size_t i = 0; i < s->series.n; i++) {
-		const struct scenario_series *x = &s->series.v[i];
-		double from, to;
-
-		if (x->metric == without && (!entity || entity == x->entity))
-			continue;
-		life_of(s, x->entity, &from, &to);
-		if (t < from || (to < s->seconds && t >= to))
-			continue;
-		frame_put(f, x->metric, x->entity,
-			  llround(value_at(s, x, t) / metrics[x->metric].scale));
-	}
-}
-
-void scenario_each(const struct scenario *s, enum metric_id without, uint32_t entity,
-		   void (*fn)(const struct frame *f, void *arg), void *arg)
-{
-	double step = 1 / s->run.hz;
-	unsigned ticks = (unsigned)floor(s->seconds * s->run.hz + 1e-9) + 1;
-	struct frame f = { 0 };
-
-	for (unsigned i = 0; i < ticks; i++) {
-		double t = i * step;
-
-		frame_begin(&f, start_ns + llround(t * 1e9),
-			    s->run.started_wall_ns + llround(t * 1e9));
-		put_lives(s, &f, t, step);
-		put_samples(s, &f, t, without, entity);
-		for (size_t g = 0; i == 0 && g < s->gaps.n; g++)
-			frame_gap(&f, s->gaps.v[g].metric, s->gaps.v[g].entity, s->gaps.v[g].why);
-		if (s->has_event && s->event.t <= t && s->event.t > t - step)
-			frame_event(&f, s->event.kind, s->event.entity, 1, "%s", s->event.text);
-		assert_false(f.failed);
-		fn(&f, arg);
-	}
-	frame_done(&f);
-}
-
-static void add_frame(const struct frame *f, void *arg)
-{
-	assert_int_equal(history_frame(arg, f), 0);
-}
-
-struct history *scenario_play(const struct scenario *s, enum metric_id without, uint32_t entity)
-{
-	struct history *h = history_new(&s->run, (unsigned)(s->seconds * s->run.hz) + 2);
-
-	assert_non_null(h);
-	scenario_each(s, without, entity, add_frame, h);
-	return h;
+	vec_done(&s->events);
 }
 
 const char *scenario_answer(const struct verdict *v, const char *cause)

@@ -14,7 +14,10 @@
  *	cgroup.cpu_quota 2              a constant
  *	proc.rss@20 0:1e9 10:1e9 30:4e9 points in time, linear between them
  *	gap thread.run_delay not_supported
- *	event oom_kill 20 29.5 text
+ *	gpu 50 0 H100                   entity, index, name; then: simulated, unified, part 1 of 50,
+ *					profile 3g.40gb, vendor amd, to 20
+ *	gpuproc 60 50 100 python3       entity, GPU, pid (0: not visible), name; then: from 3 to 12
+ *	event oom_kill 20 29.5 text     entity, second, words; also: event xid 50 10 value 79 text
  *	expect cpu_quota yes            or no, note, blind
  *	expect limit cpu_bound          or: expect limit -
  *	include calm.inc                lines of a file beside this one
@@ -45,7 +48,14 @@ struct scenario_entity {
 	enum entity_kind kind;
 	int64_t key;
 	double from, to; /* to < 0: the end */
-	char name[64];
+	char name[64], detail[320];
+};
+
+struct scenario_event {
+	double t, value;
+	enum event_kind kind;
+	uint32_t entity;
+	char text[120];
 };
 
 struct scenario_expect {
@@ -60,13 +70,7 @@ struct scenario {
 	VEC(struct scenario_series) series;
 	VEC(struct scenario_expect) expects;
 	VEC(struct window_gap) gaps;
-	struct {
-		double t;
-		enum event_kind kind;
-		uint32_t entity;
-		char text[80];
-	} event;
-	bool has_event;
+	VEC(struct scenario_event) events;
 };
 
 /* Fails the test with the line's number when it makes no sense. */

@@ -59,8 +59,21 @@ static void golden(const char *name, unsigned width, unsigned lines)
 static void at_the_end_of_run(void **state)
 {
 	static const char *const names[] = {
-		"quota-yes", "threads-yes-pools",  "memory-yes-v2",    "oom-yes-limit", "idle",
-		"short",     "threads-no-as-many", "threads-note-make"
+		"quota-yes",
+		"threads-yes-pools",
+		"memory-yes-v2",
+		"oom-yes-limit",
+		"idle",
+		"short",
+		"threads-no-as-many",
+		"threads-note-make",
+		"gpu-no",
+		"gpu-lost-yes-hang",
+		"gpu-throttled-yes-heat",
+		"gpu-shared-yes",
+		"gpu-idle-yes-mask",
+		"not-on-gpu-yes-masked",
+		"gpu-blind",
 	};
 
 	(void)state;
@@ -76,6 +89,8 @@ static void report(void **state)
 	golden("quota-yes", 100, 0);
 	golden("idle", 100, 0);
 	golden("threads-note-make", 100, 0);
+	golden("gpu-ghost-yes-zombie", 100, 0);
+	golden("gpu-memory-note", 100, 0);
 }
 
 /* Every scenario, width and length: never more lines or columns than asked for. */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpu_shared: a program outside of the job runs kernels on a GPU the job uses. The driver gives both
+ * turns, so each waits for the other.
+ *
+ * Not to be taken for it: programs that only have a context or memory there (a desktop, a notebook
+ * that idles), other partitions of the same GPU (MIG), and sharing on purpose through MPS: a note.
+ *
+ * Gain: while their kernels run, ours wait, if we have any to run. They had the share o of the time;
+ * of what they left we used j/(1-o), and as often we wanted it while they had it: w = o * j/(1-o), at
+ * most o. Nothing is won where kernels fit side by side or never met: from 1 to 1/(1-o).
+ */
+#include "explain/rule.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double others_least = 0.05;
+
+static void say(struct finding *x, const struct facts *f, double others)
+{
+	double n = f->v[FACT_GPU_OTHERS].value;
+	char a[32], b[32];
+
+	snprintf(x->title, sizeof(x->title), "%.24s is shared: %.50s%s kept it busy %s of the time",
+		 f->v[FACT_GPU_OTHERS_BUSY].text, f->v[FACT_GPU_OTHERS].text,
+		 n > 1.5 ? " and others" : "", num_percent(others, a, sizeof(a)));
+	rule_because(x, f, FACT_GPU_OTHERS_BUSY, "kernels of other programs ran %s of the time",
+		     num_percent(others, a, sizeof(a)));
+	rule_because(x, f, FACT_GPU_JOB_BUSY, "the job's own ran %s of the time",
+		     num_percent(f->v[FACT_GPU_JOB_BUSY].value, b, sizeof(b)));
+	rule_because(x, f, FACT_GPU_OTHERS, "other programs on it: %.0f", n);
+	rule_because(x, f, FACT_GPU_OTHERS_MEMORY, "they have %s of its memory",
+		     num_bytes(f->v[FACT_GPU_OTHERS_MEMORY].value, a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "give the job a GPU of its own: CUDA_VISIBLE_DEVICES, an exclusive allocation "
+		 "(Slurm --gres, Kubernetes nvidia.com/gpu) or compute mode (nvidia-smi -c 3), or "
+		 "run one after the other");
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	double others, job;
+	enum answer a = rule_at_least(f, FACT_GPU_OTHERS, 1, o);
+
+	if (a != ANSWER_YES)
+		return a;
+	a = rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_least, o);
+	if (a != ANSWER_YES)
+		return a;
+	others = fmin(f->v[FACT_GPU_OTHERS_BUSY].value, 0.95);
+	say(x, f, others);
+	x->has_gain = true;
+	x->low = 1;
+	x->high = 1 / (1 - others);
+	/* Not known how much the job used: the middle of the range. */
+	x->speedup = sqrt(x->high);
+	if (fact_value(f, FACT_GPU_JOB_BUSY, &job))
+		x->speedup = 1 / (1 - others * fmin(1, job / (1 - others)));
+	x->cost = 1 - 1 / x->speedup;
+	x->confidence = 0.6;
+	x->note = fact_or(f, FACT_GPU_MPS, 0) > 0.5;
+	return ANSWER_YES;
+}
+
+const struct rule gpu_shared_rule = {
+	.cause = "gpu_shared", .needs_s = 5, .check = check, .about_gpus = true
+};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/xid.h"
+
+#include <stddef.h>
+
+/* In our own words, after NVIDIA's description of XID errors. */
+static const struct {
+	int code;
+	enum xid_kind kind;
+	const char *text;
+} xids[] = {
+	{ 13, XID_PROGRAM, "a kernel of the program did something illegal" },
+	{ 31, XID_PROGRAM, "a kernel of the program touched memory that is not its own" },
+	{ 43, XID_PROGRAM, "the driver stopped work of the program after a fault in it" },
+	{ 45, XID_PROGRAM, "work was removed because the program ended or was killed" },
+	{ 48, XID_HARDWARE, "memory error that could not be corrected" },
+	{ 63, XID_NOTICE, "a bad piece of memory was put aside" },
+	{ 64, XID_HARDWARE, "a bad piece of memory could not be put aside" },
+	{ 74, XID_HARDWARE, "NVLink error" },
+	{ XID_OFF_THE_BUS, XID_HARDWARE, "fell off the bus" },
+	{ 94, XID_HARDWARE, "memory error, kept to the program that met it" },
+	{ 95, XID_HARDWARE, "memory error that may have spread: it needs a reset" },
+	{ 119, XID_HARDWARE, "its own processor (GSP) does not answer" },
+	{ 120, XID_HARDWARE, "its own processor (GSP) failed" },
+};
+
+enum xid_kind xid_kind(int code)
+{
+	for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++)
+		if (xids[i].code == code)
+			return xids[i].kind;
+	return XID_UNKNOWN;
+}
+
+const char *xid_text(int code)
+{
+	for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++)
+		if (xids[i].code == code)
+			return xids[i].text;
+	return "an error";
+}
