@@ -194,16 +194,18 @@ static int store_bare(const struct opt *o, void *into)
 	return 1;
 }
 
-/* "--name", "--name=VALUE" or "--name VALUE": how many words it took, or -EINVAL. */
-static int long_option(const struct opt *opts, int argc, char **argv, void *into, struct err *e)
+/* Is the word behind an option whose value may be left out its value? */
+static bool takes_next(const struct opt *o, int argc, char **argv)
 {
-	const char *name = argv[0] + 2;
-	const char *equals = strchr(name, '=');
-	const struct opt *o = by_name(opts, name, equals ? (size_t)(equals - name) : strlen(name));
+	return !o->optional_arg || (o->next_word && argc >= 2 && argv[1][0] != '-');
+}
+
+/* "--name", "--name=VALUE" or "--name VALUE": how many words it took, or -EINVAL. */
+static int named_option(const struct opt *o, const char *equals, int argc, char **argv, void *into,
+			struct err *e)
+{
 	int r;
 
-	if (!o)
-		return unknown(opts, argv[0], e);
 	if (!takes_value(o)) {
 		if (equals)
 			return err_set(e, -EINVAL, "option '--%s' takes no value", o->name);
@@ -214,7 +216,7 @@ static int long_option(const struct opt *opts, int argc, char **argv, void *into
 		r = store(o, equals + 1, into, e);
 		return r < 0 ? r : 1;
 	}
-	if (o->optional_arg)
+	if (!takes_next(o, argc, argv))
 		return store_bare(o, into);
 	if (argc < 2)
 		return err_set(e, -EINVAL, "option '--%s' needs a value: --%s %s", o->name, o->name,
@@ -223,9 +225,33 @@ static int long_option(const struct opt *opts, int argc, char **argv, void *into
 	return r < 0 ? r : 2;
 }
 
+static int long_option(const struct opt *opts, int argc, char **argv, void *into, struct err *e)
+{
+	const char *name = argv[0] + 2;
+	const char *equals = strchr(name, '=');
+	const struct opt *o = by_name(opts, name, equals ? (size_t)(equals - name) : strlen(name));
+
+	return o ? named_option(o, equals, argc, argv, into, e) : unknown(opts, argv[0], e);
+}
+
+/* "-lms", where a table has such a name; NULL: letters. */
+static const struct opt *by_dashed(const struct opt *opts, const char *word)
+{
+	size_t n = strcspn(word + 1, "=");
+
+	for (const struct opt *o = opts; o->kind != OPT_NONE; o++)
+		if (o->dashed && strlen(o->dashed) == n && memcmp(o->dashed, word + 1, n) == 0)
+			return o;
+	return NULL;
+}
+
 /* "-q", "-qn NAME", "-nNAME": how many words it took, or -EINVAL. */
 static int short_options(const struct opt *opts, int argc, char **argv, void *into, struct err *e)
 {
+	const struct opt *dashed = by_dashed(opts, argv[0]);
+
+	if (dashed)
+		return named_option(dashed, strchr(argv[0], '='), argc, argv, into, e);
 	for (const char *p = argv[0] + 1; *p; p++) {
 		const struct opt *o = by_letter(opts, *p);
 		const char *value = p + 1;
@@ -239,7 +265,7 @@ static int short_options(const struct opt *opts, int argc, char **argv, void *in
 				return r;
 			continue;
 		}
-		if (!*value && o->optional_arg)
+		if (!*value && !takes_next(o, argc, argv))
 			return store_bare(o, into);
 		if (!*value) {
 			if (argc < 2)

@@ -44,8 +44,11 @@ struct opt {
 	    optional_arg; /* "--every" or "--every=5s"; bare it leaves a number alone, a string is "" */
 	double min, max; /* for numbers, when min < max; durations in seconds */
 	const char
-	    *choices; /* "auto|always|never": OPT_STRING takes nothing else; NULL: anything */
-	bool hidden;  /* works, but neither help nor completions show it */
+	    *choices;   /* "auto|always|never": OPT_STRING takes nothing else; NULL: anything */
+	bool hidden;    /* works, but neither help nor completions show it */
+	bool next_word; /* with optional_arg: a word behind it that is no option is its value */
+	const char
+	    *dashed; /* long name that other tools write with one dash: "lms" is -lms; NULL */
 };
 
 #define OPT_END                  \

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/num.h"
 #include "base/scan.h"
+#include "cli/nvml.h"
 #include "cli/recording.h"
 
 #include <errno.h>
@@ -218,6 +219,7 @@ static const struct opt opts[] = {
 	OPT("max-size", 0, OPT_SIZE, "SIZE", struct attach_options, recording.max_size,
 	    "keep the record under SIZE by thinning what is old (default 256M)", .min = 1 << 20,
 	    .max = 1e13),
+	NVML_OPT(struct attach_options, recording.nvml),
 	OPT("quiet", 'q', OPT_FLAG, NULL, struct attach_options, recording.quiet,
 	    "no verdict at the end"),
 	COMMON_OPTS,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "cli/nvml.h"
 #include "cli/recording.h"
 #include "launch/launch.h"
 
@@ -173,6 +174,7 @@ static const struct opt opts[] = {
 	    "leave the program's environment byte for byte as it is"),
 	OPT("wait", 0, OPT_FLAG, NULL, struct run_options, wait,
 	    "go on until the last process the program left behind has ended"),
+	NVML_OPT(struct run_options, recording.nvml),
 	OPT("quiet", 'q', OPT_FLAG, NULL, struct run_options, recording.quiet,
 	    "no verdict at the end"),
 	COMMON_OPTS,

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "cli/live.h"
+#include "cli/nvml.h"
 #include "cli/top_view.h"
 #include "record/reader.h"
 #include "record/store.h"
@@ -18,7 +19,7 @@ struct top_options {
 	struct common_options common;
 	bool plain, once;
 	int64_t every_ns, count, processes;
-	const char *root;
+	const char *root, *nvml;
 };
 
 /* A process by number, or the process of a run that is still going. */
@@ -135,7 +136,9 @@ static int fail_top(struct cli *cli, const struct live *l, int r)
 static int run_top(struct cli *cli, void *options, const struct opt_rest *rest)
 {
 	const struct top_options *o = options;
-	struct live_options lo = { .root = o->root, .hz = 1, .points = POINTS };
+	struct live_options lo = {
+		.root = o->root, .hz = 1, .points = POINTS, .nvml = nvml_path(o->nvml)
+	};
 	struct live l = { .host = { .root = -1, .base = -1 } };
 	struct err e = { 0 };
 	int r;
@@ -173,6 +176,7 @@ static const struct opt opts[] = {
 	    .max = 1e9),
 	OPT("processes", 'n', OPT_INT, "N", struct top_options, processes,
 	    "how many processes to show (default 15)", .min = 0, .max = 1e6),
+	NVML_OPT(struct top_options, nvml),
 	OPT("root", 0, OPT_STRING, "DIR", struct top_options, root,
 	    "read the machine captured in DIR ('spotter doctor --capture'), or mounted there"),
 	JSON_OPT,

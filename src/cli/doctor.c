@@ -114,6 +114,8 @@ int doctor_look(struct doctor *d, const struct host *host)
 		d->subject = start_subject();
 	r = run_checks(d, doctor_machine_checks);
 	if (r == 0)
+		r = run_checks(d, doctor_gpu_checks);
+	if (r == 0)
 		r = run_checks(d, doctor_rights_checks);
 	if (r == 0)
 		r = run_checks(d, doctor_place_checks);

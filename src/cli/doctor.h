@@ -47,6 +47,7 @@ struct doctor_check {
 
 /* Each ends with an empty row. */
 extern const struct doctor_check doctor_machine_checks[]; /* what this machine is and counts */
+extern const struct doctor_check doctor_gpu_checks[];     /* which GPUs can be read */
 extern const struct doctor_check doctor_rights_checks[];  /* what we may do */
 extern const struct doctor_check doctor_place_checks[];   /* where we may write */
 

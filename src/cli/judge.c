@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "cli/command.h"
+#include "cli/nvml.h"
 #include "record/reader.h"
 #include "record/store.h"
 
@@ -57,6 +58,7 @@ static int judge_process(struct cli *cli, pid_t pid, int64_t duration_ns, struct
 			 struct err *e)
 {
 	struct live_options o = { .pid = pid,
+				  .nvml = nvml_path(NULL),
 				  .hz = LOOK_HZ,
 				  .points = (unsigned)(duration_ns / (NS_PER_S / LOOK_HZ)) + 8 };
 	char shown[32], why[80];

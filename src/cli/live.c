@@ -90,7 +90,7 @@ static void block_signals(sigset_t *set)
 
 int live_open(struct live *l, const struct live_options *o, struct err *e)
 {
-	struct sampler_options so = { .job = { .root = o->pid }, .only = o->only };
+	struct sampler_options so = { .job = { .root = o->pid }, .only = o->only, .nvml = o->nvml };
 	sigset_t set;
 	int r;
 

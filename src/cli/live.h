@@ -27,6 +27,7 @@ struct live_options {
 	double hz;
 	unsigned points;         /* ticks to remember */
 	const char *const *only; /* collectors, NULL: all */
+	const char *nvml;        /* GPU library, NULL: the usual one */
 };
 
 /* Blocks SIGINT, SIGTERM and SIGHUP, which live_wait() then reports. */

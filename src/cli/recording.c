@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/nvml.h"
 #include "engine/sampler.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ void recording_start(struct recording *rec, struct job_spec job, pid_t superviso
 		.job = job,
 		.hz = rec->options.hz,
 		.budget = rec->options.budget,
+		.nvml = nvml_path(rec->options.nvml),
 		.supervisor = supervisor,
 	};
 

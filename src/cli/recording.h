@@ -16,6 +16,7 @@ struct recording_options {
 	double hz, budget;
 	uint64_t max_size;
 	bool quiet;
+	const char *nvml; /* --nvml */
 };
 
 #define RECORDING_DEFAULTS                                      \

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "model/gpu_tag.h"
 
 #include <math.h>
 
@@ -103,6 +104,33 @@ static void put_job(struct json *j, const struct top_job *job)
 	json_end(j, '}');
 }
 
+static void put_gpus(struct json *j, const struct top_view *v)
+{
+	if (!v->gpus.n)
+		return;
+	json_key_begin(j, "gpus", '[');
+	for (size_t i = 0; i < v->gpus.n; i++) {
+		const struct top_gpu *g = &v->gpus.v[i];
+		int64_t key = g->entity->key;
+
+		json_begin(j, '{');
+		json_key_int(j, "index", g->whole ? g->whole->key : key);
+		if (g->whole)
+			json_key_int(j, "partition", key % GPU_PARTITION_KEY);
+		json_key_str(j, "name", g->entity->name);
+		json_key_bool(j, "simulated", g->simulated);
+		json_key_num(j, "busy", g->busy);
+		json_key_num(j, "memory_used_bytes", g->memory_used);
+		json_key_num(j, "memory_total_bytes", g->memory_total);
+		json_key_num(j, "power_w", g->power);
+		json_key_num(j, "temperature_c", g->temperature);
+		json_key_num(j, "job_memory_bytes", g->job_memory);
+		json_key_num(j, "job_busy", g->job_busy);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
 void top_put_json(const struct top_view *v, size_t limit, struct buf *out)
 {
 	char time[40];
@@ -116,6 +144,7 @@ void top_put_json(const struct top_view *v, size_t limit, struct buf *out)
 	json_key_num(&j, "interval_s", v->seconds);
 	put_machine(&j, &v->machine);
 	put_job(&j, &v->job);
+	put_gpus(&j, v);
 	json_key_int(&j, "n_processes", (int64_t)v->processes.n);
 	json_key_begin(&j, "processes", '[');
 	for (size_t i = 0; i < v->processes.n && i < limit; i++)

@@ -178,6 +178,7 @@ void top_put_screen(const struct cli *cli, const struct top_view *v, size_t limi
 	size_t left;
 
 	put_machine(&v->machine, out);
+	top_put_gpus(v, out);
 	put_job(&v->job, out);
 	buf_char(out, '\n');
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -221,6 +222,7 @@ void top_put_line(const struct top_view *v, struct buf *out)
 	put_rate(out, "write", m->disk_written);
 	put_rate(out, "rx", m->net_rx);
 	put_rate(out, "tx", m->net_tx);
+	top_put_gpu_words(v, out);
 	if (v->job.present && !isnan(v->job.cores))
 		buf_printf(out, " | job %.2f/%s cores %s", v->job.cores,
 			   isnan(v->job.cores_allowed)

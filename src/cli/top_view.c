@@ -194,6 +194,10 @@ int top_view_fill(const struct window *w, int64_t wall_ns, bool job, struct top_
 	if (v.threads.n)
 		qsort(v.threads.v, v.threads.n, sizeof(*v.threads.v), by_owner_and_use);
 	hand_out_threads(&v);
+	if (top_fill_gpus(w, job, &v) < 0) {
+		top_view_done(&v);
+		return -ENOMEM;
+	}
 	*ret = v;
 	return 0;
 }
@@ -202,4 +206,5 @@ void top_view_done(struct top_view *v)
 {
 	vec_done(&v->processes);
 	vec_done(&v->threads);
+	vec_done(&v->gpus);
 }

@@ -28,6 +28,16 @@ struct top_task {
 	size_t first_thread, n_threads;
 };
 
+/* A GPU, or a partition of one. busy: share of the time a kernel ran, over the interval. */
+struct top_gpu {
+	const struct entity *entity;
+	const struct entity *whole; /* the GPU it is a partition of, or NULL */
+	bool simulated;
+	double busy, memory_used, memory_total, power, temperature;
+	double job_memory, job_busy; /* of the tree asked for */
+	bool slowed;                 /* temperature or power holds its clocks at the moment */
+};
+
 struct top_job {
 	bool present; /* a tree was asked for */
 	double cores, cores_allowed, rss, processes, threads;
@@ -38,9 +48,16 @@ struct top_view {
 	double seconds;
 	struct top_machine machine;
 	struct top_job job;
+	VEC(struct top_gpu) gpus;
 	VEC(struct top_task) processes; /* busiest first */
 	VEC(struct top_task) threads;   /* of each process in turn, busiest first; job only */
 };
+
+/* Rows of v->gpus (top_gpu.c). 0 or -ENOMEM. */
+int top_fill_gpus(const struct window *w, bool job, struct top_view *v);
+/* Lines for --once, a few words for --plain; nothing without a GPU. */
+void top_put_gpus(const struct top_view *v, struct buf *out);
+void top_put_gpu_words(const struct top_view *v, struct buf *out);
 
 /* w: from one tick to another. job: of a tree, not of the machine. 0 or -ENOMEM. */
 int top_view_fill(const struct window *w, int64_t wall_ns, bool job, struct top_view *ret);

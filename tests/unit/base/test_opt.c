@@ -34,6 +34,9 @@ static const struct opt table[] = {
 	OPT("max-size", 0, OPT_SIZE, "SIZE", struct options, size, "largest file", .min = 1024,
 	    .max = 1e12),
 	OPT("tag", 't', OPT_LIST, "TAG", struct options, tags, "a word to find it by"),
+	OPT("loop", 'l', OPT_STRING, "TIME", struct options, html, "again and again",
+	    .optional_arg = true, .next_word = true),
+	OPT("loop-ms", 0, OPT_INT, "MS", struct options, count, "the same, finer", .dashed = "lms"),
 	OPT("secret", 0, OPT_FLAG, NULL, struct options, quiet, "not shown", .hidden = true),
 	OPT_END,
 };
@@ -113,6 +116,37 @@ static void optional_values(void **state)
 	assert_int_equal(p.r, 0);
 	assert_true(p.o.every == 3000000000ll);
 	assert_string_equal(p.o.html, "page");
+}
+
+/* As nvidia-smi has them: "-l", "-l 5", "-lms 500". */
+static void values_in_the_next_word(void **state)
+{
+	char bare[] = "-l -q", word[] = "-l 5 more", attached[] = "-l7", named[] = "--loop 8",
+	     last[] = "--loop", finer[] = "-lms 500 -q", equals[] = "-lms=20", none[] = "-lms";
+	struct parsed p;
+
+	(void)state;
+	parse(&p, bare, false);
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.html, "");
+	assert_true(p.o.quiet);
+	parse(&p, word, false);
+	assert_string_equal(p.o.html, "5");
+	assert_int_equal(p.rest.n, 1);
+	parse(&p, attached, false);
+	assert_string_equal(p.o.html, "7");
+	parse(&p, named, false);
+	assert_string_equal(p.o.html, "8");
+	parse(&p, last, false);
+	assert_string_equal(p.o.html, "");
+	parse(&p, finer, false);
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.count, 500);
+	assert_true(p.o.quiet && !p.o.html);
+	parse(&p, equals, false);
+	assert_int_equal(p.o.count, 20);
+	parse(&p, none, false);
+	assert_int_equal(p.r, -EINVAL);
 }
 
 static void words_and_dashes(void **state)
@@ -266,11 +300,17 @@ static void help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind),      cmocka_unit_test(letters_together),
-		cmocka_unit_test(optional_values), cmocka_unit_test(words_and_dashes),
-		cmocka_unit_test(bad_usage),       cmocka_unit_test(hostile_words),
-		cmocka_unit_test(list_is_bounded), cmocka_unit_test(no_words_and_no_error_struct),
-		cmocka_unit_test(choices),         cmocka_unit_test(help),
+		cmocka_unit_test(every_kind),
+		cmocka_unit_test(letters_together),
+		cmocka_unit_test(optional_values),
+		cmocka_unit_test(values_in_the_next_word),
+		cmocka_unit_test(words_and_dashes),
+		cmocka_unit_test(bad_usage),
+		cmocka_unit_test(hostile_words),
+		cmocka_unit_test(list_is_bounded),
+		cmocka_unit_test(no_words_and_no_error_struct),
+		cmocka_unit_test(choices),
+		cmocka_unit_test(help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
