@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 export SETUP PYTHON JOBS FUZZ_SECONDS
 
 .PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench install uninstall clean \
-	format lint docs help
+	format lint docs peers help
 
 all: build			## build (the default): leaves build/spotter
 
@@ -56,6 +56,7 @@ bench:				## the cost of it all, as ratios to other tools
 	@tools/setup build test more
 	@$(MAKE) --no-print-directory build
 	@bench/host
+	@bench/gpu
 
 install: build			## DESTDIR and prefix as usual
 	@meson configure $(BUILD) -Dprefix=$(abspath $(prefix))
@@ -77,6 +78,9 @@ lint:				## who includes whom, style, format
 docs:				## write the generated pages again (docs/metrics.md)
 	@$(PYTHON) tools/metrics_page.py > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
+
+peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=) to test the virtual GPU with
+	@tools/peers $(BUILD)/peers
 
 help:				## this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*##[[:space:]]*/\1\t/p' $(MAKEFILE_LIST) | \

@@ -48,7 +48,8 @@ class Spotter:
         self.home = home
         self.dir = home / "runs"
         self.env = dict(os.environ, HOME=str(home), SPOTTER_DIR=str(self.dir), NO_COLOR="1")
-        for name in ("XDG_STATE_HOME", "PYTHONPATH"):
+        for name in ("XDG_STATE_HOME", "PYTHONPATH", "SPOTTER_NVML", "VGPU_SCENARIO", "VGPU_STATE", "LD_LIBRARY_PATH",
+                     "CUDA_VISIBLE_DEVICES"):
             self.env.pop(name, None)
         self.started = []
 
