@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A day of a training job, made up: 16 CPUs, 8 devices that stand for GPUs (disks, until there are
- * metrics of GPUs), 40 processes with 400 threads of which a quarter run at any time. Writes it with
- * the shipped writer and asks the shipped reader for the figures of every series, as `why` does.
+ * A day of a training job, made up: 16 CPUs, 8 GPUs with two processes each, 40 processes with 400
+ * threads of which a quarter run at any time. Writes it with the shipped writer and asks the shipped
+ * reader for the figures of every series, as `why` does.
  *
  *	synth_day [--hours 24] [--hz 1] [--keep] [FILE]
  *
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "model/gpu_tag.h"
 #include "record/reader.h"
 #include "record/writer.h"
 
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CPUS = 16, DEVICES = 8, PROCESSES = 40, THREADS = 400, LAST_S = 900 };
+enum { CPUS = 16, GPUS = 8, ON_GPU = 2, PROCESSES = 40, THREADS = 400, LAST_S = 900 };
 
 struct task {
 	uint32_t id;
@@ -30,12 +31,19 @@ struct task {
 	bool busy;
 };
 
+struct gpu {
+	uint32_t id, processes[ON_GPU];
+	int64_t memory, energy, temperature, on[ON_GPU];
+	bool slow[4];
+};
+
 struct job {
 	uint64_t seed;
 	int64_t t_ns;
-	uint32_t cpus[CPUS], devices[DEVICES];
+	uint32_t cpus[CPUS];
+	struct gpu gpus[GPUS];
 	struct task processes[PROCESSES], threads[THREADS];
-	int64_t host[METRICS], core[CPUS][4], device[DEVICES][8];
+	int64_t host[METRICS], core[CPUS][4];
 	struct frame frame;
 	uint64_t given;
 };
@@ -52,10 +60,17 @@ static uint64_t below(struct job *j, uint64_t n)
 static void announce(struct job *j, enum entity_kind kind, uint32_t id, uint32_t parent,
 		     int64_t key, const char *name)
 {
+	struct gpu_tag tag = { .vendor = "nvidia", .driver = "590.48.01", .simulated = true };
+	char gpu[512];
+
+	gpu_tag_write(&tag, gpu, sizeof(gpu));
 	frame_life(&j->frame,
 		   &(struct life){
 		       .change = LIFE_BORN, .id = id, .parent = parent, .kind = kind, .key = key },
-		   name, kind == ENTITY_PROC ? "python3 train.py --workers 32" : NULL);
+		   name,
+		   kind == ENTITY_PROC  ? "python3 train.py --workers 32"
+		   : kind == ENTITY_GPU ? gpu
+					: NULL);
 }
 
 static void first_tick(struct job *j)
@@ -70,10 +85,13 @@ static void first_tick(struct job *j)
 		snprintf(name, sizeof(name), "cpu%d", i);
 		announce(j, ENTITY_CPU, j->cpus[i] = id++, ID_HOST, i, name);
 	}
-	for (int i = 0; i < DEVICES; i++) {
-		snprintf(name, sizeof(name), "gpu%d", i);
-		announce(j, ENTITY_DISK, j->devices[i] = id++, ID_HOST, i, name);
+	for (int i = 0; i < GPUS; i++) {
+		announce(j, ENTITY_GPU, j->gpus[i].id = id++, ID_HOST, gpu_key(i, -1), "H100");
+		j->gpus[i].temperature = 60;
 	}
+	for (int i = 0; i < GPUS * ON_GPU; i++)
+		announce(j, ENTITY_GPU_PROC, j->gpus[i / ON_GPU].processes[i % ON_GPU] = id++,
+			 j->gpus[i / ON_GPU].id, i % ON_GPU ? 900 + i : 1000 + i, "python3");
 	for (int i = 0; i < PROCESSES; i++)
 		announce(j, ENTITY_PROC, j->processes[i].id = id++, ID_JOB, 1000 + i, "python3");
 	for (int i = 0; i < THREADS; i++)
@@ -119,19 +137,38 @@ static void put_cpus(struct job *j, double dt)
 	}
 }
 
-static void put_devices(struct job *j, double dt)
+static void put_gpu(struct job *j, struct gpu *g, double dt)
 {
-	static const enum metric_id ids[8] = { M_DISK_READ,   M_DISK_WRITTEN,   M_DISK_READS,
-					       M_DISK_WRITES, M_DISK_READ_TIME, M_DISK_WRITE_TIME,
-					       M_DISK_BUSY,   M_DISK_QUEUE_TIME };
+	static const enum metric_id slow[4] = { M_GPU_SLOW_POWER, M_GPU_SLOW_HEAT, M_GPU_SLOW_BRAKE,
+						M_GPU_SLOW_HW };
+	int64_t power = 300000 + (int64_t)below(j, 400000);
 
-	for (int i = 0; i < DEVICES; i++) {
-		for (int k = 0; k < 8; k++) {
-			j->device[i][k] += (int64_t)(dt * (double)below(j, 5000));
-			put(j, ids[k], j->devices[i], j->device[i][k]);
-		}
-		put(j, M_DISK_IN_FLIGHT, j->devices[i], (int64_t)below(j, 100));
+	g->energy += (int64_t)(dt * (double)power);
+	g->temperature += g->temperature > 75   ? -1
+			  : g->temperature < 50 ? 1
+						: (int64_t)below(j, 3) - 1;
+	put(j, M_GPU_BUSY, g->id, 100 * (int64_t)below(j, 101));
+	put(j, M_GPU_MEM_TOTAL, g->id, 80 << 20);
+	put(j, M_GPU_POWER, g->id, power);
+	put(j, M_GPU_ENERGY, g->id, g->energy);
+	put(j, M_GPU_TEMPERATURE, g->id, g->temperature);
+	put(j, M_GPU_CLOCK_SM, g->id, 1200 + 15 * (int64_t)below(j, 50));
+	put(j, M_GPU_CLOCK_SM_MAX, g->id, 1980);
+	put(j, M_GPU_PROCESSES, g->id, ON_GPU);
+	put(j, M_GPU_AGE, g->id, (int64_t)below(j, 200000000));
+	for (int i = 0; i < 4; i++) {
+		g->slow[i] ^= below(j, 20) == 0;
+		put(j, slow[i], g->id, g->slow[i]);
 	}
+	g->memory = 0;
+	for (int i = 0; i < ON_GPU; i++) {
+		if (below(j, 5) == 0)
+			g->on[i] = (20 << 20) + 2048 * (int64_t)below(j, 5000);
+		g->memory += g->on[i];
+		put(j, M_GPU_PROC_MEMORY, g->processes[i], g->on[i]);
+		put(j, M_GPU_PROC_BUSY, g->processes[i], 100 * (int64_t)below(j, 60));
+	}
+	put(j, M_GPU_MEM_USED, g->id, g->memory);
 }
 
 static void put_process(struct job *j, struct task *p, double dt)
@@ -194,7 +231,8 @@ static struct frame *tick(struct job *j, double dt)
 		first_tick(j);
 	put_host(j, dt);
 	put_cpus(j, dt);
-	put_devices(j, dt);
+	for (int i = 0; i < GPUS; i++)
+		put_gpu(j, &j->gpus[i], dt);
 	put_tasks(j, dt);
 	put(j, M_JOB_CPU, ID_JOB, j->processes[0].cpu * PROCESSES);
 	put(j, M_JOB_RSS, ID_JOB, j->processes[0].rss * PROCESSES);

@@ -18,7 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROCESSES_SHOWN = 30, EVENTS_SHOWN = 40 };
+enum { PROCESSES_SHOWN = 30, EVENTS_SHOWN = 40, EVENT_WIDEST = 200 };
+
+/* No figure of a machine is larger; one of an edited record may be. */
+static const double figure_most = 1e24;
 
 struct report_options {
 	struct common_options common;
@@ -54,6 +57,15 @@ static void put_heading(const struct cli *cli, const char *text, struct buf *out
 		   cli_ink(cli->color_out, INK_PLAIN));
 }
 
+/* A figure that is not known is "-"; its text is made by one of num_*(). */
+static void cell_or_dash(struct table *t, double v,
+			 const char *(*show)(double v, char *buf, size_t size))
+{
+	char text[32];
+
+	table_cell(t, fabs(v) <= figure_most ? show(v, text, sizeof(text)) : "-");
+}
+
 static void put_process(struct table *t, const struct window *w, const struct process_row *r)
 {
 	const struct entity *e = r->entity;
@@ -62,11 +74,11 @@ static void put_process(struct table *t, const struct window *w, const struct pr
 	char text[32];
 
 	table_cellf(t, "%lld", (long long)e->key);
-	table_cell(t, isnan(r->cpu_s) ? "-" : num_seconds(r->cpu_s, text, sizeof(text)));
+	cell_or_dash(t, r->cpu_s, num_seconds);
 	table_cell(t, num_seconds((double)(end - e->born_ns) / 1e9, text, sizeof(text)));
-	table_cell(t, isnan(r->rss_peak) ? "-" : num_bytes(r->rss_peak, text, sizeof(text)));
-	table_cell(t, isnan(r->read) ? "-" : num_bytes(r->read, text, sizeof(text)));
-	table_cell(t, isnan(r->written) ? "-" : num_bytes(r->written, text, sizeof(text)));
+	cell_or_dash(t, r->rss_peak, num_bytes);
+	cell_or_dash(t, r->read, num_bytes);
+	cell_or_dash(t, r->written, num_bytes);
 	table_cell(t, command);
 }
 
@@ -103,18 +115,9 @@ static void put_processes(const struct cli *cli, const struct window *w, struct 
 		buf_printf(out, "and %zu more that used less\n", n - PROCESSES_SHOWN);
 }
 
-/* A figure that is not known is "-"; its text is made by one of num_*(). */
-static void cell_or_dash(struct table *t, double v,
-			 const char *(*show)(double v, char *buf, size_t size))
-{
-	char text[32];
-
-	table_cell(t, isfinite(v) ? show(v, text, sizeof(text)) : "-");
-}
-
 static void cell_unit(struct table *t, double v, const char *unit)
 {
-	if (isfinite(v))
+	if (fabs(v) <= figure_most)
 		table_cellf(t, "%.0f %s", v, unit);
 	else
 		table_cell(t, "-");
@@ -138,11 +141,15 @@ static void put_energy(struct table *t, double joules)
 		cell_unit(t, joules, "J");
 }
 
-static void put_gpu(struct table *t, const struct usage_gpu *g)
+static void put_gpu(struct table *t, const struct usage_gpu *g, bool spans)
 {
-	char clock[32];
+	char clock[32], text[160];
 
 	put_gpu_number(t, g);
+	if (spans) {
+		usage_gpu_read(g, text, sizeof(text));
+		table_cell(t, text[0] ? text : "throughout");
+	}
 	if (isfinite(g->busy) && g->busy_at_least)
 		table_cellf(t, ">= %s", num_percent(g->busy, clock, sizeof(clock)));
 	else
@@ -150,7 +157,13 @@ static void put_gpu(struct table *t, const struct usage_gpu *g)
 	cell_or_dash(t, g->sm_active, num_percent);
 	cell_or_dash(t, g->memory_used, num_bytes);
 	cell_or_dash(t, g->memory_peak, num_bytes);
-	cell_or_dash(t, g->memory_total, num_bytes);
+	if (g->unified && isfinite(g->memory_total))
+		table_cellf(t, "%s, shared with the machine",
+			    num_bytes(g->memory_total, clock, sizeof(clock)));
+	else if (g->unified)
+		table_cell(t, "shared with the machine");
+	else
+		cell_or_dash(t, g->memory_total, num_bytes);
 	cell_unit(t, g->power, "W");
 	put_energy(t, g->energy);
 	cell_unit(t, g->temperature, "C");
@@ -161,7 +174,7 @@ static void put_gpu(struct table *t, const struct usage_gpu *g)
 		cell_unit(t, g->clock / 1e6, "MHz");
 	table_cell(t, g->held[0] ? g->held : "-");
 	table_cell(t, g->job > 0 ? "yes" : g->allowed == 0 ? "hidden" : g->job == 0 ? "no" : "?");
-	table_cellf(t, "%s%s%s%s", g->name, g->profile[0] ? " " : "", g->profile,
+	table_cellf(t, "%s%s", usage_gpu_name(g, text, sizeof(text)),
 		    g->simulated ? " (simulated)" : "");
 }
 
@@ -171,16 +184,23 @@ static void put_gpus(const struct cli *cli, const struct usage *u, struct buf *o
 	static const char *const names[] = { "GPU",   "BUSY",  "SM ACTIVE", "MEMORY",  "PEAK",
 					     "TOTAL", "POWER", "ENERGY",    "HOTTEST", "CLOCK" };
 
+	bool spans = false;
+
 	if (!u->gpus.n)
 		return;
+	for (size_t i = 0; i < u->gpus.n; i++)
+		spans |= u->gpus.v[i].state || isfinite(u->gpus.v[i].seen);
 	put_heading(cli, "GPUs", out);
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+	table_column(&t, names[0], true);
+	if (spans)
+		table_column(&t, "READ", false);
+	for (size_t i = 1; i < ARRAY_LEN(names); i++)
 		table_column(&t, names[i], true);
 	table_column(&t, "HELD BACK BY", false);
 	table_column(&t, "JOB", false);
 	table_column(&t, "NAME", false);
 	for (size_t i = 0; i < u->gpus.n; i++)
-		put_gpu(&t, &u->gpus.v[i]);
+		put_gpu(&t, &u->gpus.v[i], spans);
 	table_print(&t, out);
 }
 
@@ -224,7 +244,7 @@ static void put_gpu_processes(const struct cli *cli, const struct usage *u, stru
 static void put_events(const struct cli *cli, const struct window *w, struct buf *out)
 {
 	const struct run_info *run = window_run(w);
-	auto_done(table) struct table t = { .bold = cli->color_out };
+	auto_done(table) struct table t = { .bold = cli->color_out, .widest = EVENT_WIDEST };
 	size_t n = 0, shown = 0;
 	const struct window_event *events = w->ops->events(w->src, &n);
 

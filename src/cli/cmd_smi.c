@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -67,11 +68,24 @@ static int bad_field(struct smi *m, int error, const char *bad)
 	return SMI_INVALID;
 }
 
+/* Nothing but the failure is to be shown: nvidia-smi's words for it, where it has them, or an answer that
+ * a reader of JSON understands, with the words beside it. */
+static int refuse(struct smi *m, int status, const char *words)
+{
+	if (m->o->common.json) {
+		cli_say(m->cli, "%.*s", (int)strcspn(words, "\n"), words);
+		smi_json_error(status, words, &m->cli->out);
+	} else {
+		buf_str(&m->cli->out, words);
+	}
+	cli_flush(m->cli);
+	return status;
+}
+
 static int bad_usage(struct smi *m, const struct err *e)
 {
-	buf_str(&m->cli->out,
-		"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n");
-	cli_flush(m->cli);
+	refuse(m, SMI_INVALID,
+	       "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.\n");
 	cli_fail(m->cli, e);
 	return SMI_INVALID;
 }
@@ -112,13 +126,13 @@ static int plan_loop(struct smi *m)
 
 static int not_offered(struct smi *m, const char *word)
 {
-	char safe[48];
+	char safe[48], words[140];
 
 	text_safe_copy(safe, sizeof(safe), word);
-	buf_printf(&m->cli->out,
-		   "ERROR: Option %s is not recognized. Please run 'nvidia-smi -h' for help.\n",
-		   safe);
-	cli_flush(m->cli);
+	snprintf(words, sizeof(words),
+		 "ERROR: Option %s is not recognized. Please run 'nvidia-smi -h' for help.\n",
+		 safe);
+	refuse(m, SMI_INVALID, words);
 	cli_say(m->cli,
 		"spotter: 'smi' has no '%s'; it has --query-gpu, --query-compute-apps, -L, and "
 		"--json with everything it knows",
@@ -234,9 +248,10 @@ static void tell_problems(struct smi *m, const struct gpu_snapshot *s)
 static int no_gpus(struct smi *m, const struct gpu_snapshot *s)
 {
 	struct cli *cli = m->cli;
-	int status = smi_no_gpus(s, smi_driver_there(m->gpus), &cli->out);
+	auto_done(buf) struct buf words = { 0 };
+	int status = smi_no_gpus(s, smi_driver_there(m->gpus), &words);
 
-	cli_flush(cli);
+	refuse(m, status, buf_text(&words));
 	tell_problems(m, s);
 	if (status == SMI_NO_DEVICE)
 		cli_say(cli, "spotter: no GPU of NVIDIA, AMD or Intel is to be seen here; "
@@ -261,6 +276,8 @@ static int one_round(struct smi *m)
 
 	x.snapshot = smi_read(m->gpus, !m->every_ns, &x.wall_ns);
 	tell_trouble(m);
+	if (smi_stopped(m->gpus))
+		return SMI_OK;
 	if ((!x.snapshot || !x.snapshot->n_devices) && m->answer != SMI_SHOW_VERSION)
 		return no_gpus(m, x.snapshot);
 	tell_problems(m, x.snapshot);
@@ -269,8 +286,7 @@ static int one_round(struct smi *m)
 		return send(m);
 	}
 	if (smi_select(x.snapshot, without_equals(m->o->ids), &sel, &e) < 0) {
-		buf_str(&m->cli->out, "No devices were found\n");
-		cli_flush(m->cli);
+		refuse(m, SMI_NO_DEVICE, "No devices were found\n");
 		cli_fail(m->cli, &e);
 		return SMI_NO_DEVICE;
 	}
@@ -287,7 +303,7 @@ static int loop(struct smi *m)
 	if (!live_wait(next)) /* from here on a signal ends the loop between rounds, not a line */
 		return SMI_OK;
 	r = one_round(m);
-	while ((r == SMI_OK || r == SMI_LOST) && smi_advance(m->gpus)) {
+	while ((r == SMI_OK || r == SMI_LOST) && !smi_stopped(m->gpus) && smi_advance(m->gpus)) {
 		next += m->every_ns;
 		if (next < clock_mono_ns()) /* slower than asked, or the machine slept */
 			next = clock_mono_ns();
@@ -313,13 +329,20 @@ static int open_file(struct smi *m)
 	return cli_fail(m->cli, &e);
 }
 
+static bool signalled(void)
+{
+	return !live_wait(0);
+}
+
 static int answer(struct smi *m)
 {
+	bool loops = m->every_ns && (m->answer == SMI_SHOW_CSV || m->answer == SMI_SHOW_TABLE);
 	struct smi_source_options so = { .root = m->o->root,
 					 .nvml = m->o->nvml,
 					 .deep = m->answer != SMI_SHOW_CSV ||
 						 smi_fields_deep(&m->fields),
-					 .period_ns = m->every_ns };
+					 .period_ns = m->every_ns,
+					 .asked_to_stop = loops ? signalled : NULL };
 	struct err e = { 0 };
 	int r = open_file(m);
 
@@ -327,7 +350,7 @@ static int answer(struct smi *m)
 		return r;
 	if (smi_open(&so, &m->gpus, &e) < 0)
 		return cli_fail(m->cli, &e);
-	if (m->every_ns && (m->answer == SMI_SHOW_CSV || m->answer == SMI_SHOW_TABLE))
+	if (loops)
 		return loop(m);
 	m->every_ns = 0;
 	return one_round(m);

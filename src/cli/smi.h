@@ -161,6 +161,8 @@ void smi_csv_rows(const struct smi_context *x, enum smi_query q, const struct sm
 void smi_list(const struct gpu_snapshot *s, const struct smi_selection *sel, struct buf *out);
 void smi_table(const struct smi_context *x, const struct smi_selection *sel, struct buf *out);
 void smi_json(const struct smi_context *x, const struct smi_selection *sel, struct buf *out);
+/* The same where there is nothing to show: the exit status and the words. */
+void smi_json_error(int status, const char *words, struct buf *out);
 /* "13.1" of the newest CUDA the driver supports; "" when it does not say. */
 const char *smi_cuda(const struct gpu_snapshot *s, char *buf, size_t size);
 const char *smi_driver(const struct gpu_snapshot *s);
@@ -171,12 +173,16 @@ struct smi_source_options {
 	const char *nvml;  /* library to load, NULL: SPOTTER_NVML or as the loader finds it */
 	bool deep;         /* properties as well */
 	int64_t period_ns; /* of a loop, 0: one reading */
+	bool (*asked_to_stop)(void); /* looked at every now and then while waiting; NULL: never */
 };
 struct smi_gpus;
 int smi_open(const struct smi_source_options *o, struct smi_gpus **ret, struct err *e);
-/* to_end: of a fixture all states are read, the last is given. A new reading, in at most a few seconds. When the driver does not answer, the GPUs last seen are
- * given as hung. NULL: none was ever seen. */
+/* A new reading; to_end: of a fixture all states are read, the last is given. Where the driver does not
+ * answer for 30 s: the GPUs that were read meanwhile, or those last seen as hung. NULL: none was ever
+ * seen, or smi_stopped(). */
 const struct gpu_snapshot *smi_read(struct smi_gpus *g, bool to_end, int64_t *ret_wall_ns);
+/* Did asked_to_stop() end the last reading? */
+bool smi_stopped(const struct smi_gpus *g);
 /* The next thing that went wrong, in words; false when there is none. */
 bool smi_trouble(struct smi_gpus *g, char *ret, size_t size);
 /* nvidia-smi's words and status for why there is no GPU. */

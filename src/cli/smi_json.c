@@ -11,6 +11,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <string.h>
 
 static void put_text(struct json *j, const char *key, const char *text)
 {
@@ -91,6 +92,26 @@ static void put_process(struct json *j, const struct smi_context *x, const struc
 	json_key_num(j, "memory_bytes", p->memory_kb < 0 ? NAN : (double)p->memory_kb * 1024);
 	json_key_num(j, "busy", p->busy < 0 ? NAN : (double)p->busy * 1e-4);
 	json_end(j, '}');
+}
+
+void smi_json_error(int status, const char *words, struct buf *out)
+{
+	auto_done(buf) struct buf line = { 0 };
+	size_t n = strcspn(words, "\n");
+	struct json j;
+
+	buf_put(&line, words, n);
+	json_init(&j, out, false);
+	json_begin(&j, '{');
+	json_key_str(&j, "schema", "spotter.smi/1");
+	json_key_begin(&j, "error", '{');
+	json_key_int(&j, "status", status);
+	json_key_str(&j, "message", buf_text(&line));
+	json_end(&j, '}');
+	json_key_begin(&j, "gpus", '[');
+	json_end(&j, ']');
+	json_end(&j, '}');
+	buf_char(out, '\n');
 }
 
 void smi_json(const struct smi_context *x, const struct smi_selection *sel, struct buf *out)

@@ -19,13 +19,15 @@
  * after the other. */
 #define PATIENCE_NS (30 * NS_PER_S)
 #define FAST_NS     (200 * NS_PER_MS) /* the helper's own pace */
+#define SLICE_NS    (150 * NS_PER_MS) /* how long a signal may go unseen */
 
 struct smi_gpus {
 	struct host host;
 	struct gpu_client *client;
 	struct gpu_snapshot *silent; /* made up when the driver does not answer */
 	bool told_silence;           /* this time: said already */
-	bool is_silent;
+	bool is_silent, is_stopped;
+	bool (*asked_to_stop)(void);
 };
 
 int smi_open(const struct smi_source_options *o, struct smi_gpus **ret, struct err *e)
@@ -40,6 +42,7 @@ int smi_open(const struct smi_source_options *o, struct smi_gpus **ret, struct e
 		return err_set(e, -ENOMEM, "out of memory");
 	if (o->period_ns && o->period_ns < FAST_NS)
 		co.period_ns = o->period_ns;
+	g->asked_to_stop = o->asked_to_stop;
 	g->host.root = g->host.base = -1;
 	r = host_open(&g->host, o->root, e);
 	if (r == 0)
@@ -52,18 +55,24 @@ int smi_open(const struct smi_source_options *o, struct smi_gpus **ret, struct e
 	return 0;
 }
 
-/* Nothing of what was known before is shown as if it were new. */
-static const struct gpu_snapshot *say_hung(struct smi_gpus *g, const struct gpu_snapshot *last)
+/* The driver did not answer for all: nothing of what was known before is shown as if it were new, and who
+ * was not read at all is waited for still. What was read (is_new) of the others holds. */
+static const struct gpu_snapshot *say_hung(struct smi_gpus *g, const struct gpu_snapshot *last,
+					   bool is_new)
 {
 	if (!g->silent)
 		g->silent = malloc(sizeof(*g->silent));
 	if (!g->silent)
 		return NULL;
 	memcpy(g->silent, last, sizeof(*last));
-	g->silent->n_processes = 0;
-	for (int i = 0; i < last->n_devices; i++)
-		if (g->silent->device[i].state == GPU_KNOWN)
-			g->silent->device[i].state = GPU_HUNG;
+	if (!is_new)
+		g->silent->n_processes = 0;
+	for (int i = 0; i < last->n_devices; i++) {
+		uint8_t *state = &g->silent->device[i].state;
+
+		if (*state == GPU_NOT_ASKED || (*state == GPU_KNOWN && !is_new))
+			*state = GPU_HUNG;
+	}
 	return g->silent;
 }
 
@@ -80,17 +89,53 @@ static const struct gpu_snapshot *read_fixture(struct smi_gpus *g, bool to_end,
 	return s;
 }
 
+static bool is_new(const struct gpu_snapshot *s, int64_t from_ns)
+{
+	return s && s->taken_ns >= from_ns;
+}
+
+/* In slices, so that a signal is seen while the driver hangs. Each asks the helper anew: a reading that
+ * takes longer than a slice answers one of the slices before, which will do. False: nothing came. */
+static bool wait_for_reading(struct smi_gpus *g, int64_t from_ns)
+{
+	int64_t until = from_ns + PATIENCE_NS;
+
+	for (int64_t now = from_ns; now < until; now = clock_mono_ns()) {
+		int64_t slice = until - now < SLICE_NS ? until - now : SLICE_NS;
+		const struct gpu_snapshot *s;
+
+		if (gpu_client_wait(g->client, slice) == 0)
+			return true;
+		s = gpu_client_last(g->client);
+		if (is_new(s, from_ns) && s->whole)
+			return true;
+		g->is_stopped = g->asked_to_stop && g->asked_to_stop();
+		/* Back before its time: no helper is left to wait for. */
+		if (g->is_stopped || clock_mono_ns() - now < slice)
+			return false;
+	}
+	return false;
+}
+
 const struct gpu_snapshot *smi_read(struct smi_gpus *g, bool to_end, int64_t *ret_wall_ns)
 {
 	const struct gpu_snapshot *s;
+	int64_t from_ns = clock_mono_ns();
 
-	g->is_silent = g->told_silence = false;
+	g->is_silent = g->told_silence = g->is_stopped = false;
 	if (!g->host.live)
 		return read_fixture(g, to_end, ret_wall_ns);
-	g->is_silent = gpu_client_wait(g->client, PATIENCE_NS) < 0;
+	g->is_silent = !wait_for_reading(g, from_ns) && !g->is_stopped;
 	*ret_wall_ns = clock_wall_ns();
 	s = gpu_client_last(g->client);
-	return g->is_silent && s ? say_hung(g, s) : s;
+	if (g->is_stopped)
+		return NULL;
+	return g->is_silent && s ? say_hung(g, s, is_new(s, from_ns)) : s;
+}
+
+bool smi_stopped(const struct smi_gpus *g)
+{
+	return g->is_stopped;
 }
 
 bool smi_trouble(struct smi_gpus *g, char *ret, size_t size)

@@ -87,8 +87,9 @@ static const char *state_of(const struct gpu_device *d)
 static void put_gpu(struct table *t, const struct gpu_snapshot *s, int row)
 {
 	const struct gpu_device *d = &s->device[row];
-	const char *state = state_of(d);
-	bool simulated = d->simulated && d->partition < 0;
+	const char *note[] = { state_of(d), d->unified && d->partition < 0 ? "unified memory" : "",
+			       d->simulated && d->partition < 0 ? "simulated" : "" };
+	auto_done(buf) struct buf notes = { 0 };
 
 	if (d->partition >= 0)
 		table_cellf(t, "%d:%d", gpu_number(s, row), d->partition);
@@ -103,8 +104,10 @@ static void put_gpu(struct table *t, const struct gpu_snapshot *s, int row)
 	cell_of(t, d, M_GPU_POWER, M_GPU_POWER_LIMIT, 1000);
 	cell(t, d, M_GPU_TEMPERATURE, 1);
 	cell(t, d, M_GPU_CLOCK_SM, 1);
-	table_cellf(t, "%s%s%s", state, *state && simulated ? ", " : "",
-		    simulated ? "simulated" : "");
+	for (size_t i = 0; i < ARRAY_LEN(note); i++)
+		if (*note[i])
+			buf_printf(&notes, "%s%s", notes.len ? ", " : "", note[i]);
+	table_cell(t, buf_text(&notes));
 }
 
 static void put_gpus(const struct smi_context *x, const struct smi_selection *sel, struct buf *out)

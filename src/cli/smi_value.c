@@ -74,10 +74,9 @@ int64_t smi_mib(int64_t kb)
 
 static const char *compute_mode(int64_t v)
 {
-	static const char *const names[] = { "Default", "Exclusive_Thread", "Prohibited",
-					     "Exclusive_Process" };
+	const char *name = gpu_compute_mode_name(v);
 
-	return v >= 0 && v < 4 ? names[v] : "[Unknown Error]";
+	return name ? name : smi_missing(SMI_COMPUTE_MODE, GPU_FAILED);
 }
 
 /* A word for what is either so or not so; NULL: it is no such value. */

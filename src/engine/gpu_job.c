@@ -182,29 +182,47 @@ bool gpu_job_visible(const struct gpu_job *j, struct gpu_visible *ret)
 	return !first;
 }
 
-struct gpu_owner gpu_job_owner(const struct gpu_job *j, int root, int32_t driver_pid)
+/* Could it be the one the driver means? Then what decides is looked up now, due or not: the answer is
+ * kept for the life of the process. */
+static bool could_be(struct gpu_member *m, int root, int32_t driver_pid)
+{
+	int code;
+
+	if (m->is.pid == driver_pid)
+		return true;
+	if (!m->named)
+		read_names(m, root);
+	for (size_t k = 0; k < ARRAY_LEN(m->is.inner); k++) {
+		if (m->is.inner[k] != driver_pid)
+			continue;
+		if (!m->is.gpu_code) {
+			code = gpu_code_loaded(root, m->is.pid);
+			m->is.gpu_known = code >= 0;
+			m->is.gpu_code = code > 0;
+		}
+		return true;
+	}
+	return false;
+}
+
+struct gpu_owner gpu_job_owner(struct gpu_job *j, int root, int32_t driver_pid)
 {
 	struct gpu_candidate few[64];
 	size_t n = 0;
 	char path[48], text[64];
 
 	/* Only those it could be. */
-	for (size_t i = 0; i < j->members.n && n + 1 < 64; i++) {
-		const struct gpu_candidate *c = &j->members.v[i].is;
-		bool same = c->pid == driver_pid;
-
-		for (int k = 0; k < 4 && !same; k++)
-			same = c->inner[k] == driver_pid && driver_pid;
-		if (same)
-			few[n++] = *c;
-	}
-	/* A process outside of the job. */
+	for (size_t i = 0; i < j->members.n && driver_pid > 0 && n + 1 < ARRAY_LEN(few); i++)
+		if (could_be(&j->members.v[i], root, driver_pid))
+			few[n++] = j->members.v[i].is;
 	for (size_t i = 0; i < n; i++)
 		if (few[i].pid == driver_pid)
 			return gpu_owner_find(driver_pid, j->first_namespace, few, n);
+	/* A process outside of the job. Whether it has GPU code matters only where its number may be
+	 * an accident. */
 	snprintf(path, sizeof(path), "proc/%d/comm", driver_pid);
 	if (io_read(root, path, text, sizeof(text)) > 0) {
-		int code = j->first_namespace ? 1 : gpu_code_loaded(root, driver_pid);
+		int code = j->first_namespace && !n ? 1 : gpu_code_loaded(root, driver_pid);
 
 		few[n++] = (struct gpu_candidate){ .pid = driver_pid,
 						   .gpu_code = code > 0,

@@ -45,6 +45,6 @@ void gpu_job_forget_masks(struct gpu_job *j);
  * has any. False when no environment could be read. */
 bool gpu_job_visible(const struct gpu_job *j, struct gpu_visible *ret);
 /* Whose pid is it? */
-struct gpu_owner gpu_job_owner(const struct gpu_job *j, int root, int32_t driver_pid);
+struct gpu_owner gpu_job_owner(struct gpu_job *j, int root, int32_t driver_pid);
 
 #endif

@@ -18,9 +18,8 @@ struct seen_gpu {
 	int number;               /* as everybody does */
 	char pci[24], uuid[96];
 	uint8_t have[GPU_METRICS]; /* what the record was told last */
-	int64_t value[GPU_METRICS];
-	uint64_t met;   /* number of the reading it was in last */
-	int8_t allowed; /* -1: not told */
+	uint64_t met;              /* number of the reading it was in last */
+	int8_t allowed;            /* -1: not told */
 };
 
 /* A process on one of them. */

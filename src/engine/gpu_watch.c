@@ -140,7 +140,6 @@ static void put_metrics(struct frame *f, struct seen_gpu *g, const struct gpu_de
 			if (before > GPU_KNOWN)
 				frame_gap(f, m, g->id, GAP_OVER);
 			frame_put(f, m, g->id, cell->raw);
-			g->value[i] = cell->raw;
 		} else if (cell->have != before) {
 			frame_gap(f, m, g->id, gap_of(cell->have));
 		}
@@ -161,6 +160,26 @@ static void tell_state(struct frame *f, const struct seen_gpu *g, const struct g
 							  : "cannot be read");
 }
 
+/* Its number as everybody counts; another when that was given away before this one was seen (a driver
+ * that came up late). What once had a number keeps it. */
+static int free_number(const struct gpu_watch *w, const struct seen_gpu *g,
+		       const struct gpu_snapshot *s, int row)
+{
+	int parent = s->device[row].parent, number = gpu_number(s, row);
+
+	if (g->partition >= 0 && parent >= 0 && w->row_of[parent] >= 0)
+		return w->gpus.v[w->row_of[parent]].number;
+	for (size_t i = 0; i < w->gpus.n; i++) {
+		const struct seen_gpu *o = &w->gpus.v[i];
+
+		if (o == g || o->partition >= 0 || !o->last_id || o->number != number)
+			continue;
+		number++;
+		i = (size_t)-1; /* from the start again */
+	}
+	return number;
+}
+
 static void take_device(struct gpu_watch *w, struct collect *c, struct frame *f,
 			const struct gpu_snapshot *s, int row)
 {
@@ -172,8 +191,8 @@ static void take_device(struct gpu_watch *w, struct collect *c, struct frame *f,
 	if (at < 0)
 		return;
 	g = &w->gpus.v[at];
-	if (!g->id)
-		g->number = gpu_number(s, row);
+	if (!g->last_id)
+		g->number = free_number(w, g, s, row);
 	g->met = s->number;
 	/* One that never answered is in the record too: with its reason and without figures. */
 	if (!g->id && (answers(d->state) || answers(g->state)))
@@ -193,7 +212,6 @@ static void take_device(struct gpu_watch *w, struct collect *c, struct frame *f,
 /* What the newest reading does not have any more. */
 static void sweep(struct gpu_watch *w, struct frame *f, const struct gpu_snapshot *s)
 {
-	gpu_sweep_processes(w, f, s);
 	for (size_t i = 0; i < w->gpus.n; i++) {
 		struct seen_gpu *g = &w->gpus.v[i];
 
@@ -207,6 +225,7 @@ static void sweep(struct gpu_watch *w, struct frame *f, const struct gpu_snapsho
 		end_gpu(w, f, g);
 		g->state = GPU_LOST;
 	}
+	gpu_sweep_processes(w, f, s); /* after their GPUs */
 }
 
 static void take(struct gpu_watch *w, struct collect *c, struct frame *f,

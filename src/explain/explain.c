@@ -115,13 +115,34 @@ static bool applies(const struct rule *r, const struct facts *f)
 	return !r->about_gpus || fact_or(f, FACT_GPU_COUNT, 0) > 0;
 }
 
-static int ask(const struct rule *r, const struct facts *f, double seconds, struct verdict *v)
+/* The recorder gave up reading GPUs: what a rule about them did not see may have been there later, or
+ * always. Nothing to say to a job that has no use for one. */
+static int unread(const struct rule *r, const struct scene *s, struct verdict *v)
+{
+	const struct gpus *g = &s->gpus;
+	int64_t start = s->run->started_mono_ns;
+	char why[160], a[32];
+
+	if (!r->about_gpus || !g->unread_ns || g->code == 0 || g->unread_ns >= s->whole->to_ns)
+		return 0;
+	for (size_t i = 0; i < g->rows.n; i++)
+		if (!g->rows.v[i].replaced && g->rows.v[i].until_ns > g->unread_ns)
+			return 0; /* a late answer, and all is well */
+	start = start > 0 && start <= s->whole->from_ns ? start : s->whole->from_ns;
+	snprintf(why, sizeof(why), "GPUs were not read from %s on: %.80s",
+		 num_seconds((double)(g->unread_ns - start) / 1e9, a, sizeof(a)), g->unread_why);
+	return add_blind(v, r, why);
+}
+
+static int ask(const struct rule *r, const struct scene *s, const struct facts *f,
+	       struct verdict *v)
 {
 	struct opinion o = { 0 };
+	double seconds = s->seconds;
 	char a[32], b[32];
 
 	if (!applies(r, f))
-		return 0;
+		return unread(r, s, v);
 	if (seconds < r->needs_s) {
 		snprintf(o.why, sizeof(o.why), "only %s recorded; needs %s",
 			 num_seconds(seconds, a, sizeof(a)), num_seconds(r->needs_s, b, sizeof(b)));
@@ -135,7 +156,7 @@ static int ask(const struct rule *r, const struct facts *f, double seconds, stru
 	case ANSWER_NO:
 		break;
 	}
-	return 0;
+	return unread(r, s, v);
 }
 
 /* What the run died of comes first, then by gain. */
@@ -165,7 +186,7 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 	int r = 0;
 
 	for (size_t i = 0; rules[i] && r == 0; i++)
-		r = ask(rules[i], f, s->seconds, v);
+		r = ask(rules[i], s, f, v);
 	rank(v->findings.v, v->findings.n);
 	rank(v->notes.v, v->notes.n);
 	v->healthy = v->findings.n == 0;

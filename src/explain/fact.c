@@ -36,13 +36,18 @@ double fact_or(const struct facts *f, enum fact_id id, double otherwise)
 	return f->v[id].known ? f->v[id].value : otherwise;
 }
 
+/* No figure of a machine is larger; one of an edited record may be, and is then not known. */
+static const double most = 1e24;
+
 double fact_round(double v)
 {
 	double power;
 	int digits;
 
-	if (!isfinite(v) || fabs(v) < 1e-90 || fabs(v) > 1e90)
+	if (!isfinite(v) || fabs(v) < 1e-90)
 		return v;
+	if (fabs(v) > most)
+		return NAN;
 	digits = 12 - (int)ceil(log10(fabs(v)));
 	/* Powers of ten are exact upwards, so their reciprocals are not used. */
 	power = pow(10, abs(digits));
@@ -63,12 +68,15 @@ void fact_set_range(struct facts *f, enum fact_id id, double value, double low, 
 {
 	struct fact *x = &f->v[id];
 
+	value = fact_round(value);
+	low = fact_round(low);
+	high = fact_round(high);
 	if (!isfinite(value))
 		return;
 	x->known = true;
-	x->value = value = fact_round(value);
-	x->low = isfinite(low) && low < value ? fact_round(low) : value;
-	x->high = isfinite(high) && high > value ? fact_round(high) : value;
+	x->value = value;
+	x->low = isfinite(low) && low < value ? low : value;
+	x->high = isfinite(high) && high > value ? high : value;
 	x->why[0] = '\0';
 }
 

@@ -59,7 +59,8 @@ bool fact_value(const struct facts *f, enum fact_id id, double *ret);
 double fact_or(const struct facts *f, enum fact_id id, double otherwise);
 
 /* To 12 significant digits: figures that were summed up in another order (in memory, from a file) are
- * then the same to the letter. Everything a verdict shows has gone through it. */
+ * then the same to the letter. Everything a verdict shows has gone through it. NAN for what is
+ * larger than any figure of a machine (1e24). */
 double fact_round(double v);
 /* A figure as a small whole number for wording: rounded down, 0 to a million whatever it is. */
 int fact_whole(double v);

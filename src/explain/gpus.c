@@ -54,19 +54,30 @@ static double last_of(const struct window *w, enum metric_id m, uint32_t id)
 	return window_last(w, m, id, &v) ? v : NAN;
 }
 
+static struct window clip(const struct window *w, int64_t to_ns)
+{
+	struct window c = *w;
+
+	if (to_ns < c.to_ns)
+		c.to_ns = to_ns > c.from_ns ? to_ns : c.from_ns;
+	return c;
+}
+
 static void read_gpu(const struct scene *s, struct gpu_row *g)
 {
 	static const enum metric_id slow[SLOWS] = { M_GPU_SLOW_HEAT_HW, M_GPU_SLOW_HEAT,
 						    M_GPU_SLOW_BRAKE,   M_GPU_SLOW_HW,
 						    M_GPU_SLOW_POWER,   M_GPU_SLOW_SETTING };
-	const struct window *w = s->whole;
+	/* A value holds until the next one; past the last reading it is nobody's. */
+	struct window read = clip(s->whole, g->until_ns), steady = clip(&s->steady, g->until_ns);
+	const struct window *w = &read;
 	struct series_stat memory;
 	double allowed = last_of(w, M_GPU_ALLOWED, g->id);
 
 	g->mask = isnan(allowed) ? GPU_MASK_NONE : allowed > 0.5 ? GPU_MASK_LEAVES : GPU_MASK_HIDES;
 	g->listed = isfinite(last_of(w, M_GPU_PROCESSES, g->id));
 	g->busy = mean_of(w, M_GPU_BUSY, g->id);
-	g->busy_steady = mean_of(&s->steady, M_GPU_BUSY, g->id);
+	g->busy_steady = mean_of(&steady, M_GPU_BUSY, g->id);
 	g->sm_active = mean_of(w, M_GPU_SM_ACTIVE, g->id);
 	g->memory_used = g->memory_peak = g->memory_last = NAN;
 	if (window_stat(w, M_GPU_MEM_USED, g->id, &memory) == 0) {
@@ -74,7 +85,7 @@ static void read_gpu(const struct scene *s, struct gpu_row *g)
 		g->memory_peak = memory.max;
 		g->memory_last = memory.last;
 	}
-	g->memory_steady = mean_of(&s->steady, M_GPU_MEM_USED, g->id);
+	g->memory_steady = mean_of(&steady, M_GPU_MEM_USED, g->id);
 	g->memory_total = last_of(w, M_GPU_MEM_TOTAL, g->id);
 	g->reserved = last_of(w, M_GPU_MEM_RESERVED, g->id);
 	g->power = mean_of(w, M_GPU_POWER, g->id);
@@ -84,7 +95,7 @@ static void read_gpu(const struct scene *s, struct gpu_row *g)
 	if (!scene_growth(w, M_GPU_ENERGY, g->id, &g->energy))
 		g->energy = NAN;
 	for (int i = 0; i < SLOWS; i++)
-		g->slow[i] = mean_of(&s->steady, slow[i], g->id);
+		g->slow[i] = mean_of(&steady, slow[i], g->id);
 }
 
 /* Keys: gpu_key(). A record may have anything in it. */
@@ -143,8 +154,11 @@ static int take_rows(struct gpus *g, const struct scene *s, struct map *ret_at)
 		x = vec_push(&g->rows);
 		if (!x)
 			return -ENOMEM;
-		*x = (struct gpu_row){ .id = e->id, .name = e->name, .gone_ns = e->gone_ns };
+		*x = (struct gpu_row){
+			.id = e->id, .name = e->name, .born_ns = e->born_ns, .gone_ns = e->gone_ns
+		};
 		read_key(e->key, x);
+		gpu_take_span(g, s, x);
 		gpu_tag_read(e->detail ? e->detail : "", &x->tag);
 		read_gpu(s, x);
 	}
@@ -341,11 +355,11 @@ static void sum_busy(struct gpus *g, const struct scene *s)
 		struct gpu_row *x = &g->rows.v[p->gpu];
 		double time;
 
-		if ((isfinite(x->busy) && !x->busy_at_least) || s->whole_seconds <= 0 ||
+		if ((isfinite(x->busy) && !x->busy_at_least) || x->seen_s <= 0 ||
 		    !scene_growth(s->whole, M_GPU_PROC_TIME, p->id, &time))
 			continue;
 		x->busy_at_least = true;
-		x->busy = fmin(1, (isfinite(x->busy) ? x->busy : 0) + time / s->whole_seconds);
+		x->busy = fmin(1, (isfinite(x->busy) ? x->busy : 0) + time / x->seen_s);
 		if (isfinite(p->busy_steady))
 			x->busy_steady = fmin(1, (isfinite(x->busy_steady) ? x->busy_steady : 0) +
 						     p->busy_steady);
@@ -355,12 +369,15 @@ static void sum_busy(struct gpus *g, const struct scene *s)
 int gpus_take(struct gpus *g, const struct scene *s)
 {
 	struct map at = { 0 };
-	int r = take_rows(g, s, &at);
+	int r;
 
+	gpus_find_unread(g, s);
+	r = take_rows(g, s, &at);
+	count_code(g, s);
 	if (r == 0 && g->rows.n)
 		r = take_processes(g, s, &at);
 	if (r == 0 && g->rows.n) {
-		count_code(g, s);
+		gpus_take_ends(g, s);
 		sum_up(g);
 		sum_busy(g, s);
 	}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct scene;
+struct window_event;
 
 /* Whether the job has a process on a GPU. Unknown where the driver's list, or whose a pid is, is not
  * known. */
@@ -23,6 +24,9 @@ enum gpu_mask { GPU_MASK_NONE, GPU_MASK_HIDES, GPU_MASK_LEAVES };
 /* Why clocks are held back, in the order of gravity. */
 enum gpu_slow { SLOW_HEAT_HW, SLOW_HEAT, SLOW_BRAKE, SLOW_HW, SLOW_POWER, SLOW_SETTING, SLOWS };
 
+/* Why readings of a GPU ended before the run did. */
+enum gpu_end { GPU_END_NONE, GPU_END_LOST, GPU_END_HUNG, GPU_END_UNREAD };
+
 struct gpu_row {
 	uint32_t id;
 	int index, partition; /* as the driver counts; partition -1: the GPU itself */
@@ -31,7 +35,10 @@ struct gpu_row {
 	struct gpu_tag tag;
 	bool parts;    /* has rows of partitions: work runs in those */
 	bool replaced; /* came back later as another row */
-	int64_t gone_ns;
+	int64_t born_ns, gone_ns;
+	int64_t until_ns; /* it was read up to here: its end, or where readings went stale */
+	double seen_s;    /* seconds of the run in which it was read: figures are over those */
+	enum gpu_end end;
 	enum gpu_mask mask;
 	enum gpu_use use;
 	bool listed;        /* the driver's list of its processes is known */
@@ -39,7 +46,7 @@ struct gpu_row {
 	bool others;        /* another program was on it */
 	double hidden_busy; /* share of the steady window kernels of such processes ran */
 
-	/* over the whole run: means, but peaks of memory and temperature */
+	/* over the time it was read: means, but peaks of memory and temperature */
 	double busy, sm_active, memory_used, memory_peak, memory_last, memory_total, reserved,
 	    power;
 	double energy, temperature, clock, clock_max;
@@ -72,6 +79,9 @@ struct gpus {
 	VEC(struct gpu_process_row) processes;
 	int code;            /* processes of the job with a GPU runtime loaded, -1: not known */
 	uint32_t code_first; /* entity of the first of them */
+	/* When the recorder gave up reading GPUs, 0: it did not; and why, borrowed. */
+	int64_t unread_ns;
+	const char *unread_why;
 };
 
 int gpus_take(struct gpus *g, const struct scene *s); /* 0 or -ENOMEM */
@@ -89,6 +99,16 @@ static inline bool gpu_is_fit(const struct gpu_row *g)
 {
 	return !g->tag.unified || strcmp(g->tag.vendor, "nvidia") == 0;
 }
+
+/* gpus_end.c. The row an event is about; NULL: it cannot be known. */
+const struct gpu_row *gpus_row_of(const struct gpus *g, const struct window_event *e);
+/* "driver call came back after 4.0 s: ...": the last word about a call that was blocked. */
+bool gpu_came_back(const struct window_event *e);
+void gpus_find_unread(struct gpus *g, const struct scene *s);
+/* How long a row was read; before its figures are. */
+void gpu_take_span(const struct gpus *g, const struct scene *s, struct gpu_row *x);
+/* Why rows ended; when all of them are there. */
+void gpus_take_ends(struct gpus *g, const struct scene *s);
 
 /* "GPU 2", "GPU 2 partition 1" */
 const char *gpu_label(const struct gpu_row *g, char *buf, size_t size);

@@ -65,6 +65,9 @@ static void put_whole(struct json *j, const char *key, double v)
 
 static void put_gpu_processes(struct json *j, const struct usage *u, const struct usage_gpu *g)
 {
+	/* Empty: the driver said that there is none. */
+	if (!g->listed && !g->n_processes)
+		return;
 	json_key_begin(j, "processes", '[');
 	for (size_t i = 0; i < g->n_processes; i++) {
 		const struct usage_gpu_process *p = &u->gpu_processes.v[g->first_process + i];
@@ -100,6 +103,8 @@ static void put_gpu(struct json *j, const struct usage *u, const struct usage_gp
 		json_key_bool(j, "allowed", g->allowed > 0);
 	if (g->job >= 0)
 		json_key_bool(j, "used_by_job", g->job > 0);
+	json_key_str(j, "state", g->state);
+	json_key_num(j, "seen_s", g->seen);
 	json_key_num(j, "busy", g->busy);
 	if (g->busy_at_least)
 		json_key_bool(j, "busy_at_least", true);
@@ -107,6 +112,8 @@ static void put_gpu(struct json *j, const struct usage *u, const struct usage_gp
 	put_whole(j, "memory_used_bytes", g->memory_used);
 	put_whole(j, "memory_peak_bytes", g->memory_peak);
 	put_whole(j, "memory_total_bytes", g->memory_total);
+	if (g->unified)
+		json_key_bool(j, "unified_memory", true);
 	json_key_num(j, "power_w", g->power);
 	json_key_num(j, "energy_j", g->energy);
 	json_key_num(j, "temperature_c", g->temperature);

@@ -138,7 +138,7 @@ static void put_memory(struct page *p, const struct usage *u)
 {
 	char used[32], peak[32], allowed[32];
 
-	if (!isfinite(u->memory_used) && !isfinite(u->memory_peak))
+	if (!isfinite(u->memory_peak))
 		return;
 	page_add(p, W_MEMORY, PAGE_PLAIN, "Memory", "%s%s%s%s peak%s%s%s%s%s",
 		 u->memory_at_most ? "at most " : "",

@@ -16,6 +16,8 @@ enum { PROCESSES_MOST = 64 };
 
 /* Shares of time below this are not worth a word. */
 static const double held_least = 0.01;
+/* Starting to read takes a moment; from this share of the run on it was read throughout. */
+static const double seen_most = 0.9;
 
 static void set_held(const struct gpu_row *g, char *ret, size_t size)
 {
@@ -35,12 +37,28 @@ static int of_use(enum gpu_use use)
 	return use == GPU_USE_YES ? 1 : use == GPU_USE_NO ? 0 : -1;
 }
 
-static void fill(const struct gpu_row *g, struct usage_gpu *ret)
+/* For how long it was read, where that is not the run. */
+static void set_span(const struct scene *s, const struct gpu_row *g, struct usage_gpu *ret)
+{
+	static const char *const states[] = { NULL, "lost", "hung", "not read" };
+	int64_t start = s->run->started_mono_ns;
+
+	start = start > 0 && start <= s->whole->from_ns ? start : s->whole->from_ns;
+	ret->state = states[g->end];
+	ret->until = NAN;
+	if (ret->state)
+		ret->until = fact_round((double)(g->until_ns - start) / 1e9);
+	ret->seen = g->seen_s < seen_most * s->whole_seconds ? fact_round(g->seen_s) : NAN;
+}
+
+static void fill(const struct scene *s, const struct gpu_row *g, struct usage_gpu *ret)
 {
 	*ret = (struct usage_gpu){
 		.index = g->index,
 		.partition = g->partition,
 		.simulated = g->tag.simulated,
+		.unified = g->tag.unified,
+		.listed = g->listed,
 		.is_shell = g->parts,
 		.allowed = g->mask == GPU_MASK_LEAVES  ? 1
 			   : g->mask == GPU_MASK_HIDES ? 0
@@ -63,6 +81,7 @@ static void fill(const struct gpu_row *g, struct usage_gpu *ret)
 	text_safe_copy(ret->vendor, sizeof(ret->vendor), g->tag.vendor);
 	text_safe_copy(ret->profile, sizeof(ret->profile), g->tag.profile);
 	set_held(g, ret->held, sizeof(ret->held));
+	set_span(s, g, ret);
 }
 
 static double size_of(const struct gpu_process_row *p)
@@ -152,7 +171,7 @@ int usage_gpus(const struct scene *s, struct usage *u)
 				r = -ENOMEM;
 				break;
 			}
-			fill(&all->rows.v[i], g);
+			fill(s, &all->rows.v[i], g);
 			r = add_processes(u, g, i, sorted, all->processes.n);
 		}
 	free(sorted);

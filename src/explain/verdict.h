@@ -27,11 +27,17 @@ struct usage_gpu_process {
 };
 
 /* A GPU or, behind it, its partitions. Device figures are the device's, whoever uses it: none is ever
- * copied onto a process. Means over the run, but memory_peak and temperature: the highest seen. */
+ * copied onto a process. Means over the time it was read, but memory_peak and temperature: the highest
+ * seen. */
 struct usage_gpu {
 	int index, partition; /* as the driver counts; partition -1: a whole GPU */
 	char uuid[96], name[96], vendor[16], profile[32];
 	bool simulated;
+	bool unified;       /* its memory is the machine's */
+	bool listed;        /* the driver's list of its processes was read, may it be empty */
+	double seen;        /* seconds it was read for; NAN: nine tenths of the run or more */
+	const char *state;  /* "lost", "hung", "not read": its readings ended early; NULL */
+	double until;       /* ...this many seconds after the start */
 	bool is_shell;      /* it has partitions, and work runs in those only */
 	int allowed;        /* by the job's environment: 1, 0, -1 it says nothing */
 	int job;            /* a process of the job was on it: 1, 0, -1 not known */
@@ -95,6 +101,10 @@ struct render_style {
 };
 /* The line about GPUs: "0.37 of 1 GPU busy (...), ..."; nothing without a GPU. */
 void usage_gpus_text(const struct usage *u, struct buf *out);
+/* "A100-SXM4-80GB MIG 3g.40gb": the name, with the profile of a partition unless it has it already. */
+const char *usage_gpu_name(const struct usage_gpu *g, char *buf, size_t size);
+/* "until 2.9 s: hangs", "3.0 s only"; "" when it was read throughout. */
+const char *usage_gpu_read(const struct usage_gpu *g, char *buf, size_t size);
 /* For people. */
 void render_text(const struct verdict *v, const struct render_style *style, struct buf *out);
 /* {"schema": "spotter.verdict/1", ...} */

@@ -25,6 +25,11 @@ struct gpu_world {
 	/* Set by the caller of the back-end. */
 	enum gpu_vendor vendor; /* whose turn it is */
 	bool opening;           /* in open(): calls have more time */
+	/* Called when the sampling thread turns to another GPU, before it asks it anything: what is known
+	 * by then is not lost when that call does not return. NULL: nobody wants to know. */
+	void (*progress)(void *arg);
+	void *progress_arg;
+	int progress_index; /* of the GPU it is at, -1 */
 };
 
 struct gpu_skip_index {
@@ -58,6 +63,9 @@ struct gpu_backend {
 	 * processes and notes. A GPU that fails becomes a row with `state` set; it never spoils the
 	 * others. 0, or -errno when nothing can be read any more: it is closed and opened again. */
 	int (*read)(struct gpu_world *w, void *state, enum gpu_depth depth, struct gpu_snapshot *s);
+	/* Who GPU `i` is, as far as it has been found out, without asking the driver; figures stay as
+	 * they are. False: there are not as many. Works in the middle of open(). NULL: cannot say. */
+	bool (*identify)(const void *state, int i, struct gpu_device *ret);
 	/* What blocks for long though nothing is wrong (PCIe counters: 20 ms a call), in a thread of
 	 * its own, about once a second; kept in `state` for the next read(). NULL: nothing. */
 	void (*crawl)(struct gpu_world *w, void *state);

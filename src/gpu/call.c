@@ -6,7 +6,7 @@
 #include "gpu/backend.h"
 
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 bool gpu_skipped(const struct gpu_world *w, const char *pci)
 {
@@ -33,6 +33,10 @@ void gpu_call_begin(struct gpu_world *w, int lane, const char *what, const char 
 	struct gpu_call_cell *c;
 	uint32_t sequence;
 
+	if (lane == 0 && w->progress && w->progress_index != index) {
+		w->progress_index = index;
+		w->progress(w->progress_arg);
+	}
 	if (!w->calls)
 		return;
 	c = &w->calls->lane[lane];
@@ -51,6 +55,7 @@ void gpu_call_begin(struct gpu_world *w, int lane, const char *what, const char 
 void gpu_call_end(struct gpu_world *w, int lane)
 {
 	struct gpu_call_cell *c;
+	const struct timespec pause = { 0, 5 * NS_PER_MS };
 	int64_t started, took;
 
 	if (!w->calls)
@@ -63,8 +68,9 @@ void gpu_call_end(struct gpu_world *w, int lane)
 		atomic_store_explicit(&c->slow_started_ns, started, memory_order_release);
 	}
 	atomic_store_explicit(&c->started_ns, 0, memory_order_release);
-	if (atomic_load_explicit(&w->calls->retired, memory_order_relaxed) == (uint32_t)lane + 1)
-		_exit(0);
+	/* The others are read elsewhere by now. Our keeper ends us when the client is gone. */
+	while (atomic_load_explicit(&w->calls->retired, memory_order_relaxed) == (uint32_t)lane + 1)
+		(void)nanosleep(&pause, NULL);
 }
 
 bool gpu_call_read(struct gpu_calls *calls, int lane, struct gpu_call *ret)

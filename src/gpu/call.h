@@ -25,8 +25,8 @@ struct gpu_call_cell {
 struct gpu_calls {
 	struct gpu_call_cell lane[GPU_LANES];
 	_Atomic uint32_t
-	    retired; /* by the client: 1 + lane whose call is given up. It returned? Then
-				   * the helper ends at once and touches that GPU no more. */
+	    retired; /* by the client: 1 + lane whose call is given up. It returned? Then that lane
+		      * waits for what the client makes of it: its end, or a zero here. */
 	_Atomic uint32_t crashed; /* by the helper's fault handler: 1 + lane */
 };
 

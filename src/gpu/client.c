@@ -54,91 +54,11 @@ int gpu_client_open(const struct gpu_client_options *o, struct gpu_client **ret,
 	return 0;
 }
 
-static bool same_gpu(const struct gpu_device *a, const struct gpu_device *b)
-{
-	if (a->vendor != b->vendor || a->partition >= 0 || b->partition >= 0)
-		return false;
-	if (a->pci[0] && b->pci[0])
-		return strcmp(a->pci, b->pci) == 0;
-	return a->index == b->index;
-}
-
-static bool is_skipped(const struct gpu_client *c, const struct gpu_device *d)
-{
-	for (int i = 0; i < c->n_skips; i++) {
-		const struct gpu_skip *s = &c->skip[i];
-
-		if (s->vendor == d->vendor &&
-		    (s->vendor_whole ||
-		     (s->pci[0] && d->pci[0] ? strcmp(s->pci, d->pci) == 0 : s->index == d->index)))
-			return true;
-	}
-	return false;
-}
-
-/* Who it is, without what it does. */
-static void copy_identity(struct gpu_device *to, const struct gpu_device *from)
-{
-	to->index = from->index;
-	to->simulated = from->simulated;
-	to->unified = from->unified;
-	to->partitioned = from->partitioned;
-	memcpy(to->name, from->name, sizeof(to->name));
-	memcpy(to->uuid, from->uuid, sizeof(to->uuid));
-	memcpy(to->pci, from->pci, sizeof(to->pci));
-	memcpy(to->driver, from->driver, sizeof(to->driver));
-	memcpy(to->runtime, from->runtime, sizeof(to->runtime));
-}
-
-static void add_missing(struct gpu_client *c, const struct gpu_device *was)
-{
-	struct gpu_device *d = gpu_add_device(c->next, (enum gpu_vendor)was->vendor);
-
-	if (!d)
-		return;
-	copy_identity(d, was);
-	d->state = is_skipped(c, was) ? GPU_HUNG : GPU_LOST;
-	for (int m = 0; m < GPU_METRICS; m++)
-		d->metric[m].have = d->state;
-	for (int p = 0; p < GPU_PROPERTIES; p++)
-		d->property[p].have = d->state;
-}
-
-static void keep_index(struct gpu_snapshot *s, int row, int16_t index)
-{
-	s->device[row].index = index;
-	for (int i = 0; i < s->n_devices; i++)
-		if (s->device[i].parent == row)
-			s->device[i].index = index;
-}
-
-/* A GPU once seen stays, with its name and number, whatever becomes of it: one that hung, and one the
- * driver counts no more, are rows that say so. Nobody else moves up into their number. */
-static void keep_known(struct gpu_client *c)
-{
-	for (int i = 0; c->given && i < c->last->n_devices; i++) {
-		const struct gpu_device *was = &c->last->device[i];
-		int row = -1;
-
-		if (was->partition >= 0)
-			continue;
-		for (int k = 0; k < c->next->n_devices && row < 0; k++)
-			if (same_gpu(&c->next->device[(i + k) % c->next->n_devices], was))
-				row = (i + k) % c->next->n_devices;
-		if (row < 0)
-			add_missing(c, was);
-		else if (c->next->device[row].state == GPU_KNOWN)
-			keep_index(c->next, row, was->index);
-		else
-			copy_identity(&c->next->device[row], was);
-	}
-}
-
 static const struct gpu_snapshot *give(struct gpu_client *c, struct gpu_helper *h)
 {
 	struct gpu_snapshot *given = c->next;
 
-	keep_known(c);
+	gpu_keep_known(c);
 	if (h)
 		gpu_tell_notes(c, h, given);
 	given->number = ++c->given;
@@ -169,6 +89,11 @@ const struct gpu_snapshot *gpu_client_poll(struct gpu_client *c, int root, int64
 	h = &c->helper[c->current];
 	if (!gpu_take(h->shared, &h->seen, c->next, &asked))
 		return NULL;
+	c->start_failures = 0;
+	if (!c->next->whole) {
+		gpu_take_part(c);
+		return NULL;
+	}
 	c->answered = asked;
 	return give(c, h);
 }
@@ -209,7 +134,7 @@ int gpu_client_wait(struct gpu_client *c, int64_t timeout_ns)
 
 		if (gpu_client_poll(c, -1, now) && c->answered == c->ask && c->last->whole)
 			return 0;
-		if (now >= until || c->gave_up)
+		if (now >= until || c->gave_up || c->start_failures >= GPU_START_TRIES)
 			return -ETIMEDOUT;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -7,36 +7,12 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "model/xid.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-
-/* XIDs people meet, as the vendor's catalogue calls them. */
-static const struct {
-	int64_t code;
-	const char *is;
-} xids[] = {
-	{ 13, "a kernel's illegal instruction or address" },
-	{ 31, "a memory access by a kernel that is not allowed" },
-	{ 32, "corrupted command buffer" },
-	{ 38, "driver firmware error" },
-	{ 43, "a program's work was stopped" },
-	{ 45, "work removed after an earlier error or a kill" },
-	{ 48, "memory error that could not be corrected" },
-	{ 61, "microcontroller breakpoint" },
-	{ 62, "microcontroller halt" },
-	{ 63, "a row of memory was replaced" },
-	{ 64, "a row of memory could not be replaced" },
-	{ 74, "NVLink error" },
-	{ 79, "the GPU has fallen off the bus" },
-	{ 92, "many corrected memory errors" },
-	{ 94, "memory error contained to one program" },
-	{ 95, "memory error not contained: the GPU must be reset" },
-	{ 119, "the GPU's system processor does not answer" },
-	{ 120, "error of the GPU's system processor" },
-};
 
 static struct gpu_event *new_event(struct gpu_client *c, int kind)
 {
@@ -134,19 +110,11 @@ void gpu_tell_death(struct gpu_client *c, const struct gpu_call *call, int statu
 		snprintf(how, sizeof(how), "was killed by SIG%s",
 			 sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
 	else
-		snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
+		snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(status));
 	if (call)
 		on_gpu(e, gpu, sizeof(gpu));
 	snprintf(e->text, sizeof(e->text), "the GPU helper %s%s%s%s", how, call ? " in " : "",
 		 call ? e->call : "", gpu);
-}
-
-static const char *xid_is(int64_t code)
-{
-	for (size_t i = 0; i < ARRAY_LEN(xids); i++)
-		if (xids[i].code == code)
-			return xids[i].is;
-	return NULL;
 }
 
 static void tell_note(struct gpu_client *c, const struct gpu_note *n, const struct gpu_snapshot *s)
@@ -175,9 +143,9 @@ static void tell_note(struct gpu_client *c, const struct gpu_note *n, const stru
 		snprintf(gpu, sizeof(gpu), "GPU %d", d->index);
 	else
 		snprintf(gpu, sizeof(gpu), "a GPU");
-	if (kind == GPU_EVENT_XID && xid_is(n->code))
+	if (kind == GPU_EVENT_XID && xid_words(n->code))
 		snprintf(e->text, sizeof(e->text), "XID %lld on %s: %s", (long long)n->code, gpu,
-			 xid_is(n->code));
+			 xid_words(n->code));
 	else if (kind == GPU_EVENT_XID)
 		snprintf(e->text, sizeof(e->text), "XID %lld on %s", (long long)n->code, gpu);
 	else if (kind == GPU_EVENT_LOST)

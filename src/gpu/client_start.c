@@ -8,6 +8,9 @@
  * makes SIGCHLD of every exit signal. So a keeper stands between: a copy of us that does nothing but wait
  * for the helper, end it when we close the control pipe or are gone, and end with its status. As the
  * helper's parent it alone can signal it without ever meeting a pid that has been given away.
+ *
+ * Both are in sessions of their own: what a vendor's library sends to its process group does not reach the
+ * program, it has no terminal, and what it forks is ended with it.
  */
 #include "gpu/client_state.h"
 
@@ -28,7 +31,8 @@
 struct plan {
 	const char *program;
 	char *const *argv;
-	_Atomic int32_t *ret_pid; /* in the shared memory */
+	_Atomic int32_t *ret_pid, *ret_error, *ret_ended; /* in the shared memory */
+	pid_t keeper;
 	int memory, control;
 	struct rlimit files;
 };
@@ -63,6 +67,13 @@ static void close_rest(const struct plan *p)
 		close(fd);
 }
 
+static void cannot_start(const struct plan *p, int code) __attribute__((noreturn));
+static void cannot_start(const struct plan *p, int code)
+{
+	atomic_store(p->ret_error, errno);
+	_exit(code);
+}
+
 /* In the child of a process with threads: nothing but system calls. */
 static void become_helper(const struct plan *p) __attribute__((noreturn));
 static void become_helper(const struct plan *p)
@@ -70,20 +81,23 @@ static void become_helper(const struct plan *p)
 	int memory = fcntl(p->memory, F_DUPFD, 16), control = fcntl(p->control, F_DUPFD, 16);
 	int nothing = open("/dev/null", O_RDWR);
 
+	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != p->keeper) /* it was killed before we asked to be */
+		_exit(GPU_HELPER_NO_START);
 	block_signals();
 	if (nothing < 0) /* a bare root: nothing can be read from or written to this one either */
 		nothing = open("/", O_PATH);
 	nothing = fcntl(nothing, F_DUPFD, 16);
 	if (memory < 0 || control < 0 || nothing < 0)
-		_exit(125);
+		cannot_start(p, GPU_HELPER_NO_START);
 	for (int fd = 0; fd <= 2; fd++)
 		(void)dup2(nothing, fd);
 	if (dup2(memory, GPU_HELPER_MEMORY_FD) < 0 || dup2(control, GPU_HELPER_CONTROL_FD) < 0)
-		_exit(125);
+		cannot_start(p, GPU_HELPER_NO_START);
 	close_rest(p);
 	(void)execve(p->program, p->argv, environ);
-	_exit(127);
+	cannot_start(p, GPU_HELPER_NO_EXEC);
 }
 
 enum { SIGNALLED = 128, LINGER_MS = 1000, LOOK_MS = 50 };
@@ -100,7 +114,8 @@ static int keep_control(const struct plan *p)
 	return control;
 }
 
-/* The helper's status as an exit code: 128 and the signal, as shells have it. */
+/* The helper's status as an exit code: 128 and the signal, as shells have it. A status above 128 looks the
+ * same: which it was stands in the shared memory. */
 static int as_code(int status)
 {
 	return WIFSIGNALED(status) ? SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
@@ -116,16 +131,30 @@ static __attribute__((noinline)) pid_t start_exec(const struct plan *p)
 	return pid;
 }
 
+static bool has_ended(pid_t pid)
+{
+	siginfo_t si = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid != 0;
+}
+
 /* In a copy of a process with threads: nothing but system calls, here too. */
-static void become_keeper(const struct plan *p) __attribute__((noreturn));
-static void become_keeper(const struct plan *p)
+static void become_keeper(struct plan *p) __attribute__((noreturn));
+static void become_keeper(struct plan *p)
 {
 	struct pollfd look[2];
-	int status, timeout = -1, left = LINGER_MS / LOOK_MS;
-	pid_t pid = start_exec(p);
+	int status = 0, timeout = -1, left = LINGER_MS / LOOK_MS;
+	pid_t pid;
 
+	(void)setsid();
+	/* Somebody stopped us: when the recorder ends we must run on to see the end of the pipe. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
+	/* What the library forked and left is no process of the program. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	p->keeper = getpid();
+	pid = start_exec(p);
 	if (pid < 0)
-		_exit(125);
+		cannot_start(p, GPU_HELPER_NO_START);
 	atomic_store(p->ret_pid, pid);
 	look[0].fd = keep_control(p);
 	look[0].events = 0; /* the end of the pipe is told anyway; its bytes are the helper's */
@@ -133,17 +162,21 @@ static void become_keeper(const struct plan *p)
 	look[1].events = POLLIN;
 	if (look[1].fd < 0) /* before Linux 5.3 */
 		timeout = LOOK_MS;
-	while (wait4(pid, &status, WNOHANG, NULL) == 0) {
+	while (!has_ended(pid)) {
 		(void)poll(look, 2, timeout);
 		if (look[0].fd >= 0 && !(look[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
 			continue;
-		(void)kill(pid, SIGKILL);
+		(void)kill(-pid, SIGKILL);
 		look[0].fd = -1;
 		timeout = LOOK_MS;
 		/* In a call that cannot be interrupted. Nobody waits for us any more. */
 		if (left-- <= 0)
 			_exit(SIGNALLED + SIGKILL);
 	}
+	/* Before it is taken off: then its number could be somebody else's. */
+	(void)kill(-pid, SIGKILL);
+	(void)wait4(pid, &status, 0, NULL);
+	atomic_store(p->ret_ended, 1 + status);
 	_exit(as_code(status));
 }
 
@@ -161,7 +194,7 @@ static void give_orders(const struct gpu_client *c, struct gpu_shared *s)
 	atomic_store(&s->ask, c->ask);
 }
 
-static pid_t clone_keeper(const struct plan *p)
+static pid_t clone_keeper(struct plan *p)
 {
 	sigset_t all, old;
 	pid_t pid;
@@ -192,6 +225,8 @@ int gpu_start_helper(struct gpu_client *c, struct gpu_helper *h, int64_t now_ns)
 		return error;
 	give_orders(c, h->shared);
 	p.ret_pid = &h->shared->pid;
+	p.ret_error = &h->shared->start_error;
+	p.ret_ended = &h->shared->ended;
 	(void)getrlimit(RLIMIT_NOFILE, &p.files);
 	error = pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;
 	if (error == 0) {
@@ -209,7 +244,7 @@ int gpu_start_helper(struct gpu_client *c, struct gpu_helper *h, int64_t now_ns)
 		return error;
 	}
 	h->role = GPU_ROLE_CURRENT;
-	h->started_ns = h->heartbeat_ns = now_ns;
+	h->started_ns = now_ns;
 	return 0;
 }
 
@@ -238,11 +273,16 @@ void gpu_kill_helper(struct gpu_helper *h)
 	close(h->control);
 	h->control = -1;
 	h->role = GPU_ROLE_LEFT;
+	/* Our own child, not taken off: nobody else can have its number. It may have been stopped. */
+	(void)kill(h->pid, SIGCONT);
 }
 
-/* As waitpid would give it; the keeper ends with the helper's signal as a code. */
-static int as_status(const siginfo_t *si)
+/* As waitpid would give it. The keeper ends with the helper's signal as a code, and has written down what
+ * it truly was; the library can write there as well, so it counts only when both fit. */
+static int as_status(const siginfo_t *si, int written)
 {
+	if (si->si_code == CLD_EXITED && written && as_code(written - 1) == si->si_status)
+		return written - 1;
 	if (si->si_code != CLD_EXITED)
 		return si->si_status & 0x7f;
 	return si->si_status > SIGNALLED ? si->si_status - SIGNALLED : (si->si_status & 0xff) << 8;
@@ -269,7 +309,7 @@ bool gpu_bury_helper(struct gpu_client *c, struct gpu_helper *h, int *ret_status
 	if (error < 0 ? errno != ECHILD : !si.si_pid)
 		return false;
 	/* Gone all the same when somebody took it from us. */
-	*ret_status = error < 0 ? 0 : as_status(&si);
+	*ret_status = error < 0 ? 0 : as_status(&si, atomic_load(&h->shared->ended));
 	c->dead_cpu_ns += (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NS_PER_S +
 			  (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
 	if (h->control >= 0)
@@ -279,6 +319,13 @@ bool gpu_bury_helper(struct gpu_client *c, struct gpu_helper *h, int *ret_status
 	h->control = -1;
 	h->role = GPU_ROLE_NONE;
 	return true;
+}
+
+void gpu_forget_helper(struct gpu_helper *h)
+{
+	if (h->pid > 0)
+		(void)waitpid(h->pid, NULL, WNOHANG | __WCLONE);
+	memset(h, 0, sizeof(*h));
 }
 
 void gpu_reap_helpers(struct gpu_client *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looking after helpers, once a poll: a call that does not return, a helper that died, memory that
- * was written over. Each costs a helper; there are GPU_HELPERS of them in a run.
+ * was written over. Each costs a helper; how many there are in a run stands in client.h.
  */
 #include "gpu/client_state.h"
 
@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 
 enum {
 	PATIENCE = 5,        /* deadlines for the calls that initialise a library */
@@ -29,25 +31,90 @@ static int16_t gpus_of(const struct gpu_client *c, int vendor)
 	return n ? (int16_t)n : -1;
 }
 
-/* What a call was about is left out by the next helper. */
+static bool about_none(const struct gpu_call *call)
+{
+	return call->index < 0 && !call->pci[0];
+}
+
+/* What a call was about; false: it was written over. */
+static bool subject(const struct gpu_call *call, struct gpu_skip *ret)
+{
+	*ret = (struct gpu_skip){ .vendor = (int16_t)call->vendor, .index = (int16_t)call->index };
+	if ((unsigned)call->vendor >= GPU_VENDORS || call->index >= GPU_DEVICES)
+		return false;
+	text_safe_copy(ret->pci, sizeof(ret->pci), call->pci);
+	text_safe_copy(ret->call, sizeof(ret->call), call->what);
+	ret->vendor_whole = about_none(call);
+	if (call->index < 0)
+		ret->index = -1;
+	return true;
+}
+
+static bool same_subject(const struct gpu_skip *a, const struct gpu_skip *b)
+{
+	return a->vendor == b->vendor && a->index == b->index && strcmp(a->pci, b->pci) == 0;
+}
+
+/* It is left out by the next helper. */
 static void skip_subject(struct gpu_client *c, const struct gpu_call *call)
 {
-	struct gpu_skip s = { .vendor = (int16_t)call->vendor, .index = (int16_t)call->index };
+	struct gpu_skip s;
 
-	if ((unsigned)call->vendor >= GPU_VENDORS || call->index >= GPU_DEVICES)
-		return; /* written over */
+	if (!subject(call, &s))
+		return;
 	s.of = gpus_of(c, call->vendor);
-	text_safe_copy(s.pci, sizeof(s.pci), call->pci);
-	text_safe_copy(s.call, sizeof(s.call), call->what);
-	s.vendor_whole = call->index < 0 && !call->pci[0];
-	if (call->index < 0)
-		s.index = -1;
 	for (int i = 0; i < c->n_skips; i++)
-		if (c->skip[i].vendor == s.vendor && c->skip[i].index == s.index &&
-		    strcmp(c->skip[i].pci, s.pci) == 0)
+		if (same_subject(&c->skip[i], &s))
 			return;
 	if (c->n_skips < GPU_DEVICES)
 		c->skip[c->n_skips++] = s;
+	gpu_mark_skipped(c);
+}
+
+/* How often has it hung, with this time? */
+static int count_hang(struct gpu_client *c, const struct gpu_call *call)
+{
+	struct gpu_skip s;
+
+	if (about_none(call) || !subject(call, &s))
+		return GPU_HANGS;
+	for (int i = 0; i < c->n_hung; i++)
+		if (same_subject(&c->hung[i].who, &s))
+			return ++c->hung[i].times;
+	if (c->n_hung == GPU_HELPERS)
+		return GPU_HANGS;
+	c->hung[c->n_hung].who = s;
+	return c->hung[c->n_hung++].times = 1;
+}
+
+static void give_up(struct gpu_client *c)
+{
+	c->gave_up = true;
+	gpu_tell(c, GPU_EVENT_GAVE_UP,
+		 "GPUs are read no more: %d helpers have hung or died in driver calls",
+		 c->n_started);
+}
+
+/* Our own failure, not the driver's: out of processes or memory, that may pass. */
+static void start_failed(struct gpu_client *c, int error, int64_t now_ns)
+{
+	int64_t wait_s = c->start_failures < 6 ? 1 << c->start_failures : 60;
+
+	c->restart_ns = now_ns + wait_s * NS_PER_S;
+	c->start_failures++;
+	if (error == EFBIG) {
+		c->gave_up = true;
+		gpu_tell(
+		    c, GPU_EVENT_GAVE_UP,
+		    "GPUs are not read: the GPU helper could not be started: the limit of file "
+		    "sizes (ulimit -f) is below the %zu KB that it shares with us",
+		    sizeof(struct gpu_shared) / 1024);
+	} else if (c->start_failures == GPU_START_TRIES) {
+		gpu_tell(c, GPU_EVENT_GAVE_UP,
+			 "GPUs are not read: the GPU helper could not be started: %s%s",
+			 error ? strerror(error) : "it ended before it began",
+			 error == EAGAIN ? " (look at 'ulimit -u')" : "");
+	}
 }
 
 static void start_next(struct gpu_client *c, int64_t now_ns)
@@ -60,16 +127,13 @@ static void start_next(struct gpu_client *c, int64_t now_ns)
 			h = &c->helper[i];
 	if (c->gave_up || now_ns < c->restart_ns || (!h && c->n_started < GPU_HELPERS))
 		return;
-	if (c->n_started >= GPU_HELPERS) {
-		c->gave_up = true;
-		gpu_tell(c, GPU_EVENT_GAVE_UP,
-			 "GPUs are read no more: %d helpers have hung or died in driver calls",
-			 GPU_HELPERS);
+	if (c->n_started >= GPU_HELPERS || c->n_other > GPU_SPARES) {
+		give_up(c);
 		return;
 	}
 	error = gpu_start_helper(c, h, now_ns);
 	if (error < 0) {
-		c->restart_ns = now_ns + NS_PER_S; /* out of processes or memory: that may pass */
+		start_failed(c, -error, now_ns);
 		return;
 	}
 	c->current = (int)(h - c->helper);
@@ -89,10 +153,25 @@ static void hung(struct gpu_client *c, struct gpu_helper *h, int lane, const str
 	h->role = GPU_ROLE_STUCK;
 	c->current = -1;
 	gpu_tell_call(c, GPU_EVENT_HANG, call, blocked_ns);
+	c->n_other += count_hang(c, call) > 1;
 	skip_subject(c, call);
 	/* A slow initialisation may still come to its end: then that helper is taken back. */
-	if (call->index >= 0 || call->pci[0])
+	if (!about_none(call))
 		atomic_store(&h->shared->calls.retired, (uint32_t)lane + 1);
+}
+
+/* The same call as in the last poll. One long time without a poll says nothing: the machine may have been
+ * paused. Two do: with polls every 2 s a hang is told by the third. */
+static void count_same(const struct gpu_client *c, struct gpu_helper *h, int lane, int64_t now_ns)
+{
+	int64_t ns = now_ns - c->polled_ns;
+
+	if (ns <= c->o.deadline_ns / 2) {
+		h->call_same_ns[lane] += ns;
+		return;
+	}
+	h->call_same_ns[lane] = 0;
+	h->gaps[lane]++;
 }
 
 /* For how long has this lane been in one call, by both clocks? -1: in none. */
@@ -103,10 +182,13 @@ static int64_t blocked_ns(struct gpu_client *c, struct gpu_helper *h, int lane,
 		h->call_started[lane] = 0;
 		return -1;
 	}
-	if (call->started_ns != h->call_started[lane] ||
-	    now_ns - c->polled_ns > c->o.deadline_ns / 2) {
+	if (call->started_ns != h->call_started[lane]) {
 		h->call_started[lane] = call->started_ns;
 		h->call_seen_ns[lane] = now_ns;
+		h->call_same_ns[lane] = 0;
+		h->gaps[lane] = 0;
+	} else {
+		count_same(c, h, lane, now_ns);
 	}
 	if (call->started_ns < h->started_ns)
 		return now_ns - h->started_ns; /* before it was there: written over */
@@ -123,7 +205,8 @@ static void check_calls(struct gpu_client *c, struct gpu_helper *h, int64_t now_
 		int64_t ns = blocked_ns(c, h, lane, &call, now_ns);
 		int64_t deadline = c->o.deadline_ns * (ns >= 0 && call.patient ? PATIENCE : 1);
 
-		if (ns < deadline || now_ns - h->call_seen_ns[lane] < c->o.deadline_ns / 2)
+		if (ns < deadline ||
+		    (h->call_same_ns[lane] < c->o.deadline_ns / 2 && h->gaps[lane] < 2))
 			continue;
 		hung(c, h, lane, &call, ns);
 		return;
@@ -136,16 +219,19 @@ static void check_heart(struct gpu_client *c, struct gpu_helper *h, int64_t now_
 	int64_t period = c->o.period_ns * c->thrift;
 	int64_t patience = HEART_PATIENCE * c->o.deadline_ns + 2 * period;
 
-	if (beat != h->heartbeat || h->call_started[0] ||
-	    now_ns - c->polled_ns > c->o.deadline_ns / 2) {
+	if (beat != h->heartbeat || h->call_started[0]) {
 		h->heartbeat = beat;
-		h->heartbeat_ns = now_ns;
+		h->heart_still_ns = 0;
+	} else {
+		int64_t ns = now_ns - c->polled_ns;
+
+		h->heart_still_ns += ns < c->o.deadline_ns ? ns : c->o.deadline_ns;
 	}
-	if (now_ns - h->heartbeat_ns < patience)
+	if (h->heart_still_ns < patience)
 		return;
-	gpu_tell_call(c, GPU_EVENT_HANG, &(struct gpu_call){ .index = -1 },
-		      now_ns - h->heartbeat_ns);
+	gpu_tell_call(c, GPU_EVENT_HANG, &(struct gpu_call){ .index = -1 }, h->heart_still_ns);
 	gpu_kill_helper(h);
+	c->n_other++;
 	c->current = -1;
 }
 
@@ -162,14 +248,20 @@ static bool fatal_call(struct gpu_helper *h, struct gpu_call *ret)
 static void died(struct gpu_client *c, bool in_call, const struct gpu_call *call, int status,
 		 int64_t now_ns)
 {
-	bool of_none = in_call && call->index < 0 && !call->pci[0];
+	bool of_none = in_call && about_none(call);
 
 	gpu_tell_death(c, in_call ? call : NULL, status);
 	/* A library that crashed once while it was loaded may have been in the middle of an update. */
 	if (in_call && (!of_none || c->crashes_of_none++ > 0))
 		skip_subject(c, call);
 	c->current = -1;
-	c->restart_ns = now_ns + (c->n_started - 1) * NS_PER_S;
+	c->restart_ns = now_ns + c->n_other++ * NS_PER_S;
+}
+
+/* It never came to load anything. */
+static bool never_started(const struct gpu_helper *h, bool in_call)
+{
+	return !in_call && !atomic_load(&h->shared->published);
 }
 
 static void check_current(struct gpu_client *c, struct gpu_helper *h, int64_t now_ns)
@@ -178,9 +270,19 @@ static void check_current(struct gpu_client *c, struct gpu_helper *h, int64_t no
 	bool ended = gpu_helper_ended(h);
 	struct gpu_call call;
 	bool in_call = ended && fatal_call(h, &call);
-	int status;
+	bool early = ended && never_started(h, in_call);
+	int error = atomic_load(&h->shared->start_error), status;
 
 	if (ended && gpu_bury_helper(c, h, &status)) {
+		if (early && WIFEXITED(status) &&
+		    (WEXITSTATUS(status) == GPU_HELPER_NO_START ||
+		     WEXITSTATUS(status) == GPU_HELPER_NO_EXEC)) {
+			gpu_forget_helper(h);
+			c->n_started--;
+			c->current = -1;
+			start_failed(c, error > 0 && error < 4096 ? error : 0, now_ns);
+			return;
+		}
 		died(c, in_call, &call, status, now_ns);
 		return;
 	}
@@ -189,7 +291,7 @@ static void check_current(struct gpu_client *c, struct gpu_helper *h, int64_t no
 			 "the GPU helper has written over its memory and is ended");
 		gpu_kill_helper(h);
 		c->current = -1;
-		c->restart_ns = now_ns + (c->n_started - 1) * NS_PER_S;
+		c->restart_ns = now_ns + c->n_other++ * NS_PER_S;
 		return;
 	}
 	check_calls(c, h, now_ns);
@@ -213,59 +315,94 @@ static void retell(struct gpu_client *c, struct gpu_helper *h, int64_t ns)
 	gpu_tell_call(c, GPU_EVENT_HANG, &h->call, ns);
 }
 
-static void unskip_vendor(struct gpu_client *c, int vendor)
+/* What the call was about may be asked again, unless somebody else still waits for it, or it has hung too
+ * often. */
+static void unskip(struct gpu_client *c, const struct gpu_helper *from)
 {
+	struct gpu_skip s, other;
 	int kept = 0;
 
+	if (!subject(&from->call, &s))
+		return;
+	for (int i = 0; i < GPU_HELPERS; i++)
+		if (&c->helper[i] != from && c->helper[i].role == GPU_ROLE_STUCK &&
+		    subject(&c->helper[i].call, &other) && same_subject(&s, &other))
+			return;
+	for (int i = 0; i < c->n_hung; i++)
+		if (same_subject(&c->hung[i].who, &s) && c->hung[i].times >= GPU_HANGS)
+			return;
 	for (int i = 0; i < c->n_skips; i++)
-		if (!c->skip[i].vendor_whole || c->skip[i].vendor != vendor)
+		if (!same_subject(&c->skip[i], &s))
 			c->skip[kept++] = c->skip[i];
 	c->n_skips = kept;
 }
 
-/* Its call came back after all. About one GPU: the helper has ended on its own, for the others are
- * read elsewhere by now. About the vendor as a whole (a slow start): it knows more than the one that
- * took its place. */
+static void tell_skips(struct gpu_client *c)
+{
+	const struct gpu_helper *h = &c->helper[c->current];
+
+	gpu_write_skips(h->shared, c->skip, c->n_skips);
+	gpu_wake_helper(h);
+}
+
+static void take_back(struct gpu_client *c, struct gpu_helper *h)
+{
+	h->role = GPU_ROLE_CURRENT;
+	h->heart_still_ns = 0;
+	memset(h->call_started, 0, sizeof(h->call_started));
+	c->current = (int)(h - c->helper);
+	c->gave_up = false;
+	if (c->ask)
+		atomic_store(&h->shared->ask, c->ask);
+	atomic_store(&h->shared->thrift, c->thrift);
+	tell_skips(c);
+	atomic_store(&h->shared->calls.retired, 0);
+}
+
+/* Its call came back after all. About one GPU: the others are read elsewhere by now, and it is too from
+ * now on; when nobody reads any more, by this one. About the vendor as a whole (a slow start): it knows
+ * more than the one that took its place. */
 static void came_back(struct gpu_client *c, struct gpu_helper *h, int64_t took_ns)
 {
-	bool whole = h->call.index < 0 && !h->call.pci[0];
-
 	gpu_tell_call(c, GPU_EVENT_RETURNED, &h->call, took_ns);
-	if (!whole) {
+	unskip(c, h);
+	if (c->current >= 0 && !about_none(&h->call)) {
 		gpu_kill_helper(h);
+		tell_skips(c);
 		return;
 	}
 	if (c->current >= 0)
 		gpu_kill_helper(&c->helper[c->current]);
-	unskip_vendor(c, h->call.vendor);
-	h->role = GPU_ROLE_CURRENT;
-	h->heartbeat_ns = h->call_seen_ns[0] = h->call_seen_ns[1] = c->polled_ns;
-	c->current = (int)(h - c->helper);
-	if (c->ask) {
-		atomic_store(&h->shared->ask, c->ask);
-		gpu_wake_helper(h);
-	}
+	take_back(c, h);
 }
 
 static void check_stuck(struct gpu_client *c, struct gpu_helper *h, int64_t now_ns)
 {
+	/* In this order, as above. */
+	bool ended = gpu_helper_ended(h);
+	bool returned =
+	    atomic_load(&h->shared->calls.lane[h->lane].started_ns) != h->call.started_ns;
 	int64_t took = gpu_call_took_ns(&h->shared->calls, h->lane, h->call.started_ns);
 	int64_t ns = now_ns - h->call.started_ns;
-	struct gpu_call call;
 	int status;
 
 	if (took < 0 || took > ns)
 		took = ns;
-	if (gpu_bury_helper(c, h, &status)) {
-		/* Ended in gpu_call_end(), or killed by somebody. */
+	if (ended && gpu_bury_helper(c, h, &status)) {
+		/* Somebody has killed it, or the library has ended it. */
+		if (!returned) {
+			gpu_tell_death(c, &h->call, status);
+			return;
+		}
 		gpu_tell_call(c, GPU_EVENT_RETURNED, &h->call, took);
-		return;
-	}
-	if (gpu_call_read(&h->shared->calls, h->lane, &call) &&
-	    call.started_ns == h->call.started_ns)
-		retell(c, h, ns);
-	else if (atomic_load(&h->shared->calls.lane[h->lane].started_ns) != h->call.started_ns)
+		unskip(c, h);
+		if (c->current >= 0)
+			tell_skips(c);
+	} else if (returned) {
 		came_back(c, h, took);
+	} else {
+		retell(c, h, ns);
+	}
 }
 
 void gpu_client_retell(struct gpu_client *c, int64_t now_ns)

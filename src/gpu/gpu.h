@@ -30,6 +30,8 @@ enum {
 
 enum gpu_vendor { GPU_NVIDIA, GPU_AMD, GPU_INTEL, GPU_VENDORS };
 const char *gpu_vendor_name(enum gpu_vendor v); /* "nvidia", ... */
+/* "Default", "Exclusive_Process", ... of GPU_P_COMPUTE_MODE; NULL: none of the known ones. */
+const char *gpu_compute_mode_name(int64_t mode);
 
 /* Whether a value is there, and why not. */
 enum gpu_have {

@@ -34,6 +34,7 @@ struct helper {
 	struct gpu_reader *reader;
 	int64_t fast_due, middle_due, slow_due;
 	uint64_t answered; /* value of shared->ask that was last answered */
+	uint64_t orders_seen;
 	bool crawling, first_done;
 };
 
@@ -129,13 +130,14 @@ static enum gpu_depth due(struct helper *h, int64_t now, bool asked)
 	return depth;
 }
 
-static void read_once(struct helper *h)
+static void read_once(struct helper *h, uint64_t ask)
 {
-	uint64_t ask = atomic_load_explicit(&h->shared->ask, memory_order_acquire);
 	int64_t now = clock_mono_ns();
 	enum gpu_depth depth = due(h, now, ask != h->answered);
 
 	gpu_publish(h->shared, gpu_reader_read(h->reader, depth, now), ask);
+	if (h->world.progress)
+		gpu_reader_tell(h->reader, NULL, NULL);
 	h->answered = ask;
 	atomic_fetch_add_explicit(&h->shared->heartbeat, 1, memory_order_relaxed);
 	start_crawling(h);
@@ -158,12 +160,10 @@ static bool rest(const struct helper *h)
 	return read(GPU_HELPER_CONTROL_FD, bytes, sizeof(bytes)) > 0;
 }
 
-static void take_orders(struct helper *h)
+static void take_skips(struct helper *h)
 {
 	struct gpu_orders *o = &h->orders;
 
-	*o = h->shared->orders;
-	o->nvml[sizeof(o->nvml) - 1] = '\0';
 	if (o->n_skips < 0 || o->n_skips > GPU_DEVICES)
 		o->n_skips = 0;
 	for (int i = 0; i < o->n_skips; i++) {
@@ -176,15 +176,65 @@ static void take_orders(struct helper *h)
 							    .pci_known = s->pci[0],
 							    .of = s->of };
 	}
+	h->skip[o->n_skips] = NULL;
+	h->world.n_skip_indices = o->n_skips;
+}
+
+static void leave_alone(struct helper *h)
+{
+	for (int i = 0; i < h->orders.n_skips; i++) {
+		const struct gpu_skip *s = &h->orders.skip[i];
+		char why[160];
+
+		if (!s->vendor_whole || (unsigned)s->vendor >= GPU_VENDORS)
+			continue;
+		snprintf(why, sizeof(why), "the driver did not answer: %s is blocked or crashed",
+			 s->call);
+		gpu_reader_leave_alone(h->reader, (enum gpu_vendor)s->vendor, why);
+	}
+}
+
+/* A call that was given up has come back: its GPU is read again. */
+static void take_new_skips(struct helper *h)
+{
+	struct gpu_skip before[GPU_DEVICES];
+	int n = h->orders.n_skips;
+
+	memcpy(before, h->orders.skip, sizeof(before));
+	if (!gpu_take_skips(h->shared, &h->orders_seen, &h->orders))
+		return;
+	/* We are the one that has come back, and nobody else hung: what is open stays so. */
+	if (h->orders.n_skips == n &&
+	    memcmp(before, h->orders.skip, sizeof(before[0]) * (size_t)n) == 0)
+		return;
+	take_skips(h);
+	gpu_reader_restart(h->reader);
+	leave_alone(h);
+}
+
+/* What is known while the first reading is still being made: it may never end. */
+static void publish_part(void *arg, const struct gpu_snapshot *s)
+{
+	struct helper *h = arg;
+
+	gpu_publish(h->shared, s, h->answered);
+}
+
+static void take_orders(struct helper *h)
+{
+	struct gpu_orders *o = &h->orders;
+
+	*o = h->shared->orders;
+	o->nvml[sizeof(o->nvml) - 1] = '\0';
 	h->world = (struct gpu_world){
 		.root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
 		.live = true,
 		.nvml = o->nvml[0] ? o->nvml : NULL,
 		.skip = h->skip,
 		.skip_index = h->skip_index,
-		.n_skip_indices = o->n_skips,
 		.calls = &h->shared->calls,
 	};
+	take_skips(h);
 	h->crawl_world = h->world;
 }
 
@@ -202,17 +252,11 @@ static int start(struct helper *h)
 	catch_faults(&h->shared->calls);
 	take_orders(h);
 	error = gpu_reader_open(&h->world, &h->reader);
-	for (int i = 0; error == 0 && i < h->orders.n_skips; i++) {
-		const struct gpu_skip *s = &h->orders.skip[i];
-		char why[160];
-
-		if (!s->vendor_whole || (unsigned)s->vendor >= GPU_VENDORS)
-			continue;
-		snprintf(why, sizeof(why), "the driver did not answer: %s is blocked or crashed",
-			 s->call);
-		gpu_reader_leave_alone(h->reader, (enum gpu_vendor)s->vendor, why);
-	}
-	return error;
+	if (error < 0)
+		return error;
+	leave_alone(h);
+	gpu_reader_tell(h->reader, publish_part, h);
+	return 0;
 }
 
 int gpu_helper_main(int argc, char **argv)
@@ -221,10 +265,14 @@ int gpu_helper_main(int argc, char **argv)
 
 	(void)argc, (void)argv;
 	if (!h || start(h) < 0)
-		return 1;
-	do
-		read_once(h);
-	while (rest(h));
+		return GPU_HELPER_NO_START;
+	do {
+		/* First: an answer is never older than the orders that were given before the question. */
+		uint64_t ask = atomic_load_explicit(&h->shared->ask, memory_order_acquire);
+
+		take_new_skips(h);
+		read_once(h, ask);
+	} while (rest(h));
 	/* Not closed: a library may block in its shutdown, and the kernel frees all of it. */
 	_exit(0);
 }

@@ -5,7 +5,6 @@
 #include "gpu/nvml.h"
 
 #include "base/auto.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/text.h"
@@ -36,7 +35,7 @@ int nvml_end(const struct nvml_at *a, int result)
 	if (a->g && (result == NVML_ERROR_GPU_IS_LOST || result == NVML_ERROR_RESET_REQUIRED))
 		a->g->state = nvml_have(result);
 	if (result == NVML_ERROR_UNINITIALIZED || result == NVML_ERROR_DRIVER_NOT_LOADED)
-		a->n->dead = true;
+		a->n->dead = result;
 	return result;
 }
 
@@ -131,6 +130,10 @@ static int why_init(int result, struct err *e)
 		return err_set(e, -EACCES,
 			       "no permission to use the NVIDIA driver: look at the rights of "
 			       "/dev/nvidiactl");
+	case NVML_ERROR_UNINITIALIZED:
+		return err_set(e, -EIO,
+			       "the NVIDIA driver takes no calls: it says it is not initialised, "
+			       "right after it was; look at 'dmesg'");
 	default:
 		return err_set(e, -EIO, "the NVIDIA driver cannot be used: nvmlInit says %d",
 			       result);
@@ -184,6 +187,7 @@ static void find_gpu(struct nvml_at *a)
 	int result;
 
 	g->state = GPU_KNOWN;
+	atomic_store(&g->open, NULL);
 	result = NVML_CALL(a, handle, (unsigned)g->index, &g->handle);
 	if (result != 0) {
 		g->state = nvml_have(result);
@@ -199,6 +203,7 @@ static void find_gpu(struct nvml_at *a)
 	memset(text, 0, sizeof(text));
 	if (NVML_CALL(a, uuid, g->handle, text, NVML_UUID_MAX) == 0)
 		text_safe_copy(g->uuid, sizeof(g->uuid), text);
+	atomic_store(&g->open, g->handle);
 	nvml_watch_events(a);
 }
 
@@ -241,6 +246,7 @@ static void close_nvml(void *state)
 	if (n->initialised && n->lib.shutdown)
 		(void)n->lib.shutdown();
 	free(n->rows);
+	free(n->samples);
 	/* The library stays loaded: its threads may still run. */
 	memset(n, 0, sizeof(*n));
 }
@@ -265,6 +271,8 @@ static int open_nvml(struct gpu_world *w, void *state, struct err *e)
 	n->simulated = dlsym(n->lib.opened, "nvmlVirtualDriver") != NULL;
 	read_versions(&a);
 	error = find_gpus(&a, e);
+	if (n->dead) /* without this its GPUs would just not be there */
+		error = why_init(n->dead, e);
 	if (error < 0)
 		close_nvml(n);
 	return error;
@@ -341,6 +349,7 @@ static int read_nvml(struct gpu_world *w, void *state, enum gpu_depth depth, str
 {
 	struct nvml *n = state;
 	struct nvml_at a = { .w = w, .n = n, .depth = depth, .s = s };
+	int first = s->n_devices;
 
 	if (depth >= GPU_MIDDLE)
 		nvml_take_events(&a);
@@ -349,14 +358,22 @@ static int read_nvml(struct gpu_world *w, void *state, enum gpu_depth depth, str
 		add_gpu(&a);
 	}
 	if (depth >= GPU_MIDDLE)
-		nvml_forget_processes(n, clock_mono_ns());
-	return n->dead ? -ENODEV : 0;
+		nvml_forget_processes(n);
+	if (!n->dead)
+		return 0;
+	/* Said of the GPUs first: then the driver is opened again, and says why it cannot be. */
+	if (n->told_dead)
+		return -ENODEV;
+	n->told_dead = true;
+	for (int i = first; i < s->n_devices; i++)
+		s->device[i].state = GPU_FAILED;
+	return 0;
 }
 
-static int64_t throughput(struct nvml_at *a, unsigned direction)
+static int64_t throughput(struct nvml_at *a, nvml_device handle, unsigned direction)
 {
 	unsigned kb = 0;
-	int result = NVML_CALL(a, pcie_throughput, a->g->handle, direction, &kb);
+	int result = NVML_CALL(a, pcie_throughput, handle, direction, &kb);
 
 	return result == 0 ? (int64_t)kb : -1 - (int64_t)nvml_have(result);
 }
@@ -368,11 +385,13 @@ static void crawl_nvml(struct gpu_world *w, void *state)
 	struct nvml_at a = { .w = w, .n = n, .lane = 1, .depth = GPU_SLOW };
 
 	for (int i = 0; i < n->n_gpus; i++) {
+		nvml_device handle = atomic_load(&n->gpu[i].open);
+
 		a.g = &n->gpu[i];
-		if (a.g->skipped || !a.g->handle)
+		if (!handle)
 			continue;
-		atomic_store(&a.g->pcie_tx, throughput(&a, NVML_PCIE_TX));
-		atomic_store(&a.g->pcie_rx, throughput(&a, NVML_PCIE_RX));
+		atomic_store(&a.g->pcie_tx, throughput(&a, handle, NVML_PCIE_TX));
+		atomic_store(&a.g->pcie_rx, throughput(&a, handle, NVML_PCIE_RX));
 	}
 }
 
@@ -384,5 +403,6 @@ const struct gpu_backend nvml_backend = {
 	.open = open_nvml,
 	.read = read_nvml,
 	.crawl = crawl_nvml,
+	.identify = nvml_identify,
 	.close = close_nvml,
 };

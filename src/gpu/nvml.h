@@ -28,6 +28,12 @@ struct nvml_library {
 	char found_as[NVML_SYMBOLS][64]; /* the name it was found by */
 };
 
+/* Beyond what any GPU can do, by far: a driver that says more does not know, or was misread. */
+enum {
+	NVML_MOST_MW = 10 * 1000 * 1000, /* 10 kW */
+	NVML_MOST_MHZ = 20 * 1000,       /* 20 GHz */
+};
+
 enum { NVML_PARTITIONS = 8, NVML_SEEN = 512, NVML_XIDS_PENDING = 8 };
 
 struct nvml_activity {
@@ -46,6 +52,8 @@ struct nvml_part { /* a MIG instance */
 
 struct nvml_gpu {
 	nvml_device handle;
+	_Atomic(nvml_device)
+	    open; /* the slow lane's: set when handle and pci are, NULL while not */
 	int index;
 	bool skipped;
 	enum gpu_have state; /* GPU_KNOWN, or what is wrong with the whole of it */
@@ -54,6 +62,8 @@ struct nvml_gpu {
 	bool unified, mig;
 	bool refused[NVML_SYMBOLS]; /* answered NOT_SUPPORTED */
 	bool no_memory_v2;
+	unsigned long long energy_mj; /* as last read, good or not; energy_ns 0: never */
+	int64_t energy_ns;
 	int64_t memory_total;
 	struct nvml_activity gpm;
 	int n_parts;
@@ -74,7 +84,8 @@ struct nvml_seen {
 	unsigned pid;
 	int gpu;
 	bool used;
-	int64_t sampled_ns; /* monotonic clock when its usage was got, 0 never */
+	int64_t sampled_ns;           /* monotonic clock when its usage was got, 0 never */
+	unsigned long long sample_us; /* the driver's own time of it */
 	int busy, encoder, decoder;
 	bool named;
 	char name[64];
@@ -82,7 +93,9 @@ struct nvml_seen {
 
 struct nvml {
 	struct nvml_library lib;
-	bool initialised, simulated, dead;
+	bool initialised, simulated;
+	int dead; /* what the driver says since it takes no more calls, 0: it does */
+	bool told_dead;
 	char driver[48], cuda[24];
 	int cuda_version;
 	int process_size; /* bytes of a row of the _v3 calls: 24, or 32 in some 535 drivers */
@@ -94,6 +107,8 @@ struct nvml {
 	int n_seen;
 	void *rows; /* for lists of processes */
 	unsigned max_rows;
+	struct nvml_process_sample *samples; /* of the usage of processes */
+	unsigned max_samples;
 };
 
 /* One GPU being read. */
@@ -132,13 +147,17 @@ enum gpu_have nvml_have(int result);
 /* Puts the value, or why it is not there. */
 void nvml_put(const struct nvml_at *a, enum metric_id m, int result, int64_t raw);
 void nvml_put_percent(const struct nvml_at *a, enum metric_id m, int result, unsigned percent);
+/* The same for what no GPU can exceed: more is an error of the driver, not a value. */
+void nvml_put_up_to(const struct nvml_at *a, enum metric_id m, int result, int64_t raw,
+		    int64_t most);
 
+bool nvml_identify(const void *state, int i, struct gpu_device *ret);
 void nvml_read_device(struct nvml_at *a);
 void nvml_read_memory(struct nvml_at *a, nvml_device handle);
 void nvml_read_gpm(struct nvml_at *a, struct nvml_activity *g, int gi);
 void nvml_gpm_done(struct nvml *n, struct nvml_activity *g);
 void nvml_read_processes(struct nvml_at *a, nvml_device handle, bool usage);
-void nvml_forget_processes(struct nvml *n, int64_t now_ns);
+void nvml_forget_processes(struct nvml *n);
 void nvml_find_parts(struct nvml_at *a);
 void nvml_read_parts(struct nvml_at *a);
 void nvml_watch_events(struct nvml_at *a);
@@ -147,6 +166,6 @@ void nvml_tell_events(struct nvml_at *a);
 void nvml_read_properties(struct nvml_at *a);
 void nvml_read_ecc_properties(struct nvml_at *a);
 /* Result and value of one field; 0 fine. */
-int nvml_field(const struct nvml_at *a, const struct nvml_field_value *v, int64_t *ret);
+int nvml_field(const struct nvml_field_value *v, int64_t *ret);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_FIRST = 64, ROWS_MAX = 4096, SAMPLES = 256 };
+enum { ROWS_FIRST = 64, ROWS_MAX = 4096, SAMPLES_FIRST = 256, SAMPLES_MAX = 4096 };
 
 #define USAGE_KEPT_NS (2500 * NS_PER_MS) /* the driver's samples are up to a second apart */
 #define SAMPLE_OLD_US 10000000ll
@@ -151,47 +151,75 @@ static void add_row(struct nvml_at *a, enum kind k, const void *row, size_t size
 	put_name(a, p, s);
 }
 
+/* Several a process, oldest first or in any order. */
 static void take_sample(struct nvml_at *a, const struct nvml_process_sample *v, int64_t now_ns)
 {
 	struct nvml_seen *s = seen(a->n, a->g->index, v->pid, false);
 
-	if (!s || v->sm > 100 || v->encoder > 100 || v->decoder > 100)
+	if (!s || v->time_us <= s->sample_us || v->sm > 100 || v->encoder > 100 || v->decoder > 100)
 		return;
+	s->sample_us = v->time_us;
 	s->sampled_ns = now_ns;
 	s->busy = (int)v->sm * 100;
 	s->encoder = (int)v->encoder * 100;
 	s->decoder = (int)v->decoder * 100;
 }
 
-/* The samples since the last look; several a process, oldest first or in any order. */
+static bool room_for_samples(struct nvml *n, unsigned samples)
+{
+	struct nvml_process_sample *more;
+
+	if (samples > SAMPLES_MAX)
+		samples = SAMPLES_MAX;
+	if (samples <= n->max_samples)
+		return false;
+	more = realloc(n->samples, samples * sizeof(*more));
+	if (!more)
+		return false;
+	n->samples = more;
+	n->max_samples = samples;
+	return true;
+}
+
+/* The samples newer than `last`; how many. None when there are none (NOT_FOUND), or too many. */
+static unsigned list_samples(struct nvml_at *a, unsigned long long last)
+{
+	struct nvml *n = a->n;
+
+	if (!n->samples && !room_for_samples(n, SAMPLES_FIRST))
+		return 0;
+	for (;;) {
+		unsigned got = n->max_samples;
+		int result;
+
+		memset(n->samples, 0, got * sizeof(*n->samples));
+		result = NVML_TRY(a, process_usage, a->g->handle, n->samples, &got, last);
+		if (result == 0)
+			return got < n->max_samples ? got : n->max_samples;
+		/* The room grows each time, up to its bound: this ends. */
+		if (result != NVML_ERROR_INSUFFICIENT_SIZE ||
+		    !room_for_samples(n, got > SAMPLES_MAX / 2  ? SAMPLES_MAX
+					 : got > n->max_samples ? got + got / 4
+								: n->max_samples * 2))
+			return 0;
+	}
+}
+
 static void read_usage(struct nvml_at *a)
 {
-	struct nvml_process_sample v[SAMPLES];
-	unsigned long long newest[SAMPLES] = { 0 }, last = a->g->usage_seen_us;
+	unsigned long long last = a->g->usage_seen_us;
 	int64_t now = clock_mono_ns(), wall_us = clock_wall_ns() / 1000;
-	unsigned n = SAMPLES;
-	int result = NVML_TRY(a, process_usage, a->g->handle, v, &n, last);
+	unsigned n = list_samples(a, last);
 
-	if (result != 0)
-		return; /* NOT_FOUND: none newer */
-	if (n > SAMPLES)
-		n = SAMPLES;
 	for (unsigned i = 0; i < n; i++) {
-		unsigned first = 0;
+		const struct nvml_process_sample *v = &a->n->samples[i];
 
-		if (v[i].time_us <= last)
-			continue;
 		/* Since 1970; the very first look gets what the driver has kept, however old. */
-		if ((int64_t)v[i].time_us < wall_us - SAMPLE_OLD_US)
+		if (v->time_us <= last || (int64_t)v->time_us < wall_us - SAMPLE_OLD_US)
 			continue;
-		while (v[first].pid != v[i].pid)
-			first++;
-		if (v[i].time_us <= newest[first])
-			continue;
-		newest[first] = v[i].time_us;
-		take_sample(a, &v[i], now);
-		if (v[i].time_us > a->g->usage_seen_us)
-			a->g->usage_seen_us = v[i].time_us;
+		take_sample(a, v, now);
+		if (v->time_us > a->g->usage_seen_us)
+			a->g->usage_seen_us = v->time_us;
 	}
 }
 
@@ -234,11 +262,10 @@ void nvml_read_processes(struct nvml_at *a, nvml_device handle, bool usage)
 }
 
 /* Those that were in no list of this reading. */
-void nvml_forget_processes(struct nvml *n, int64_t now_ns)
+void nvml_forget_processes(struct nvml *n)
 {
 	int kept = 0;
 
-	(void)now_ns;
 	for (int i = 0; i < n->n_seen; i++) {
 		if (!n->seen[i].used)
 			continue;

@@ -9,8 +9,32 @@
 
 #include <string.h>
 
+static int64_t most_of(enum gpu_property_id p)
+{
+	switch (p) {
+	case GPU_P_POWER_AVERAGE:
+	case GPU_P_POWER_INSTANT:
+	case GPU_P_POWER_LIMIT_SET:
+	case GPU_P_POWER_LIMIT_DEFAULT:
+	case GPU_P_POWER_LIMIT_MIN:
+	case GPU_P_POWER_LIMIT_MAX:
+		return NVML_MOST_MW;
+	case GPU_P_CLOCK_APP_GRAPHICS:
+	case GPU_P_CLOCK_APP_MEM:
+	case GPU_P_CLOCK_APP_DEFAULT_GRAPHICS:
+	case GPU_P_CLOCK_APP_DEFAULT_MEM:
+	case GPU_P_CLOCK_GRAPHICS_MAX:
+	case GPU_P_CLOCK_VIDEO_MAX:
+		return NVML_MOST_MHZ;
+	default:
+		return INT64_MAX;
+	}
+}
+
 static void put(struct nvml_at *a, enum gpu_property_id p, int result, int64_t v)
 {
+	if (result == 0 && v > most_of(p))
+		result = NVML_ERROR_UNKNOWN;
 	if (result == 0)
 		gpu_put_number(nvml_row(a), p, v);
 	else
@@ -375,7 +399,7 @@ static void read_fields(struct nvml_at *a)
 	result = NVML_CALL(a, fields, a->g->handle, ARRAY_LEN(wanted), v);
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		int64_t value = 0;
-		int own = result ? result : nvml_field(a, &v[i], &value);
+		int own = result ? result : nvml_field(&v[i], &value);
 
 		if (own == NVML_ERROR_INVALID_ARGUMENT)
 			own = NVML_ERROR_NOT_SUPPORTED;

@@ -5,10 +5,22 @@
 #include "gpu/nvml.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+
+/* As NVML_MOST_MW. */
+enum {
+	MOST_FAN = 200 * 100, /* 1e-4; above 100 % of what it was meant for is possible */
+	MOST_CELSIUS = 300,
+	MOST_PCIE_GEN = 16,
+	MOST_PCIE_LANES = 64,
+	MOST_PCIE_KBS = 1000 * 1000 * 1000, /* 1 TB/s; 128 GB/s is x16 of generation 6 */
+};
+#define MOST_MJ          10000000000000000ull /* 10 kW for 31 years */
+#define ENERGY_UNEVEN_NS NS_PER_S             /* the counter moves in steps of up to 0.1 s or so */
 
 void nvml_put(const struct nvml_at *a, enum metric_id m, int result, int64_t raw)
 {
@@ -26,9 +38,16 @@ void nvml_put_percent(const struct nvml_at *a, enum metric_id m, int result, uns
 	nvml_put(a, m, result, (int64_t)percent * 100);
 }
 
-int nvml_field(const struct nvml_at *a, const struct nvml_field_value *v, int64_t *ret)
+void nvml_put_up_to(const struct nvml_at *a, enum metric_id m, int result, int64_t raw,
+		    int64_t most)
 {
-	(void)a;
+	if (result == 0 && (raw < 0 || raw > most))
+		result = NVML_ERROR_UNKNOWN;
+	nvml_put(a, m, result, raw);
+}
+
+int nvml_field(const struct nvml_field_value *v, int64_t *ret)
+{
 	if (v->result != 0)
 		return v->result;
 	switch (v->type) {
@@ -118,16 +137,33 @@ static void read_device_memory(struct nvml_at *a)
 				 : -1;
 }
 
+/* Counted since the driver was loaded: it neither falls nor grows faster than power can be drawn. The
+ * next one is compared with this one either way, so that a counter that begins anew costs one reading. */
+static bool energy_plausible(struct nvml_gpu *g, unsigned long long mj)
+{
+	unsigned long long before = g->energy_mj;
+	int64_t now = clock_mono_ns(), passed = now - g->energy_ns + ENERGY_UNEVEN_NS;
+	bool first = g->energy_ns == 0;
+
+	g->energy_mj = mj;
+	g->energy_ns = now;
+	if (mj > MOST_MJ || first)
+		return mj <= MOST_MJ;
+	return mj >= before &&
+	       (double)(mj - before) <= (double)NVML_MOST_MW * ((double)passed / NS_PER_S);
+}
+
 static void read_power(struct nvml_at *a)
 {
 	unsigned long long mj = 0;
 	unsigned mw = 0;
 	int result = NVML_TRY(a, power, a->g->handle, &mw);
 
-	nvml_put(a, M_GPU_POWER, result, mw);
+	nvml_put_up_to(a, M_GPU_POWER, result, mw, NVML_MOST_MW);
 	result = NVML_TRY(a, energy, a->g->handle, &mj);
-	nvml_put(a, M_GPU_ENERGY, result == 0 && mj > INT64_MAX ? NVML_ERROR_UNKNOWN : result,
-		 (int64_t)mj);
+	if (result == 0 && !energy_plausible(a->g, mj))
+		result = NVML_ERROR_UNKNOWN;
+	nvml_put(a, M_GPU_ENERGY, result, (int64_t)mj);
 }
 
 static void read_clock(struct nvml_at *a, unsigned clock, enum metric_id m)
@@ -135,7 +171,7 @@ static void read_clock(struct nvml_at *a, unsigned clock, enum metric_id m)
 	unsigned mhz = 0;
 	int result = NVML_CALL(a, clock, a->g->handle, clock, &mhz);
 
-	nvml_put(a, m, result, mhz);
+	nvml_put_up_to(a, m, result, mhz, NVML_MOST_MHZ);
 }
 
 static void read_reasons(struct nvml_at *a)
@@ -175,7 +211,7 @@ static void read_temperature(struct nvml_at *a)
 	/* Deprecated since driver 570, and gone one day. */
 	if (nvml_have(result) == GPU_NOT_SUPPORTED || result == NVML_ERROR_DEPRECATED)
 		result = NVML_TRY(a, temperature_v, a->g->handle, &v);
-	if (result == 0 && (v.temperature < -100 || v.temperature > 300))
+	if (result == 0 && (v.temperature < -100 || v.temperature > MOST_CELSIUS))
 		result = NVML_ERROR_UNKNOWN;
 	nvml_put(a, M_GPU_TEMPERATURE, result, v.temperature);
 }
@@ -205,7 +241,7 @@ static void read_fields(struct nvml_at *a)
 	result = NVML_TRY(a, fields, a->g->handle, n, v);
 	for (int i = 0; i < n; i++) {
 		int64_t value = 0;
-		int own = result == 0 ? nvml_field(a, &v[i], &value) : result;
+		int own = result == 0 ? nvml_field(&v[i], &value) : result;
 
 		/* A field this driver does not know. */
 		if (own == NVML_ERROR_INVALID_ARGUMENT)
@@ -237,7 +273,7 @@ static void read_ecc(struct nvml_at *a, unsigned type, enum metric_id m)
 static void put_throughput(struct nvml_at *a, enum metric_id m, int64_t kbs)
 {
 	if (kbs >= 0)
-		gpu_put(nvml_row(a), m, kbs);
+		nvml_put_up_to(a, m, NVML_SUCCESS, kbs, MOST_PCIE_KBS);
 	else
 		gpu_lacks(nvml_row(a), m, (enum gpu_have)(-1 - kbs));
 }
@@ -262,7 +298,7 @@ static void read_middle(struct nvml_at *a)
 	result = NVML_TRY(a, decoder, a->g->handle, &percent, &period);
 	nvml_put_percent(a, M_GPU_DECODER, result, percent);
 	result = NVML_TRY(a, fan, a->g->handle, &percent);
-	nvml_put(a, M_GPU_FAN, result, (int64_t)percent * 100); /* above 100 % is possible */
+	nvml_put_up_to(a, M_GPU_FAN, result, (int64_t)percent * 100, MOST_FAN);
 	read_temperature(a);
 	read_clock(a, NVML_CLOCK_MEM, M_GPU_CLOCK_MEM);
 	read_clock(a, NVML_CLOCK_GRAPHICS, M_GPU_CLOCK_GRAPHICS);
@@ -281,17 +317,17 @@ static void read_slow(struct nvml_at *a)
 	unsigned v = 0;
 	int result = NVML_TRY(a, power_limit, a->g->handle, &v);
 
-	nvml_put(a, M_GPU_POWER_LIMIT, result, v);
+	nvml_put_up_to(a, M_GPU_POWER_LIMIT, result, v, NVML_MOST_MW);
 	result = NVML_CALL(a, clock_max, a->g->handle, NVML_CLOCK_SM, &v);
-	nvml_put(a, M_GPU_CLOCK_SM_MAX, result, v);
+	nvml_put_up_to(a, M_GPU_CLOCK_SM_MAX, result, v, NVML_MOST_MHZ);
 	result = NVML_CALL(a, clock_max, a->g->handle, NVML_CLOCK_MEM, &v);
-	nvml_put(a, M_GPU_CLOCK_MEM_MAX, result, v);
+	nvml_put_up_to(a, M_GPU_CLOCK_MEM_MAX, result, v, NVML_MOST_MHZ);
 	result = NVML_CALL(a, threshold, a->g->handle, NVML_THRESHOLD_SLOWDOWN, &v);
-	nvml_put(a, M_GPU_TEMP_SLOWDOWN, result, v);
+	nvml_put_up_to(a, M_GPU_TEMP_SLOWDOWN, result, v, MOST_CELSIUS);
 	result = NVML_TRY(a, pcie_gen, a->g->handle, &v);
-	nvml_put(a, M_GPU_PCIE_GEN, result, v);
+	nvml_put_up_to(a, M_GPU_PCIE_GEN, result, v, MOST_PCIE_GEN);
 	result = NVML_TRY(a, pcie_width, a->g->handle, &v);
-	nvml_put(a, M_GPU_PCIE_WIDTH, result, v);
+	nvml_put_up_to(a, M_GPU_PCIE_WIDTH, result, v, MOST_PCIE_LANES);
 	if (gpu_metric(nvml_row(a), M_GPU_PCIE_REPLAYS)->have != GPU_KNOWN) {
 		result = NVML_TRY(a, pcie_replays, a->g->handle, &v);
 		nvml_put(a, M_GPU_PCIE_REPLAYS, result, v);
@@ -301,14 +337,12 @@ static void read_slow(struct nvml_at *a)
 
 static void read_mode(struct nvml_at *a)
 {
-	static const char *const modes[] = { "Default", "Exclusive_Thread", "Prohibited",
-					     "Exclusive_Process" };
 	struct gpu_device *d = nvml_row(a);
 	unsigned mode = 0;
 	int result = NVML_TRY(a, compute_mode, a->g->handle, &mode);
 
-	if (result == 0 && mode < ARRAY_LEN(modes))
-		snprintf(a->g->mode, sizeof(a->g->mode), "%s", modes[mode]);
+	if (result == 0 && gpu_compute_mode_name(mode))
+		snprintf(a->g->mode, sizeof(a->g->mode), "%s", gpu_compute_mode_name(mode));
 	if (result == 0)
 		gpu_put_number(d, GPU_P_COMPUTE_MODE, mode);
 	else

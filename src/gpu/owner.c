@@ -40,6 +40,35 @@ static bool has_inner(const struct gpu_candidate *c, int32_t pid)
 	return false;
 }
 
+/* Drivers count as the first namespace does, where ours is that one. But a driver may pass a number on
+ * as the process itself sees it: then the process of that number here is an accident (init, a kernel
+ * thread), and has no GPU code, while one in a namespace further in has. */
+static struct gpu_owner find_in_first(int32_t driver_pid, const struct gpu_candidate *all, size_t n)
+{
+	const struct gpu_candidate *same = NULL, *inner = NULL;
+	bool many = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].pid == driver_pid) {
+			same = &all[i];
+		} else if (has_inner(&all[i], driver_pid) && all[i].gpu_known && all[i].gpu_code) {
+			many |= inner != NULL;
+			inner = &all[i];
+		}
+	}
+	if (!inner && same)
+		return (struct gpu_owner){ .pid = same->pid };
+	if (!inner)
+		return (struct gpu_owner){ .why = "no such process is known here" };
+	if (same && same->gpu_known && same->gpu_code)
+		return (struct gpu_owner){ .pid = same->pid };
+	if (many || (same && !same->gpu_known))
+		return (struct gpu_owner){
+			.why = "several processes here could be the one the driver means"
+		};
+	return (struct gpu_owner){ .pid = inner->pid };
+}
+
 struct gpu_owner gpu_owner_find(int32_t driver_pid, bool first_namespace,
 				const struct gpu_candidate *all, size_t n)
 {
@@ -48,14 +77,12 @@ struct gpu_owner gpu_owner_find(int32_t driver_pid, bool first_namespace,
 
 	if (driver_pid <= 0)
 		return (struct gpu_owner){ .why = "the driver names no process" };
+	if (first_namespace)
+		return find_in_first(driver_pid, all, n);
 	for (size_t i = 0; i < n; i++) {
 		bool same = all[i].pid == driver_pid;
 		bool proven = all[i].gpu_known && all[i].gpu_code;
 
-		if (first_namespace && same)
-			return (struct gpu_owner){ .pid = all[i].pid };
-		if (first_namespace)
-			continue;
 		idle_same |= same && all[i].gpu_known && !all[i].gpu_code;
 		unknown_same |= same && !all[i].gpu_known;
 		/* An inner number coincides as easily as an outer one: a process that is known to
@@ -71,8 +98,6 @@ struct gpu_owner gpu_owner_find(int32_t driver_pid, bool first_namespace,
 	}
 	if (found)
 		return (struct gpu_owner){ .pid = found->pid };
-	if (first_namespace)
-		return (struct gpu_owner){ .why = "no such process is known here" };
 	if (idle_same)
 		return (struct gpu_owner){ .why =
 					       "the process with this number here has no GPU code: "

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "gpu/shared.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,6 +32,11 @@ struct gpu_reader {
 	uint64_t number;
 	struct gpu_snapshot two[2]; /* the one being made and the one before */
 	int last;
+	/* While one is being made. */
+	struct part *at;
+	struct gpu_snapshot *making, *partial;
+	void (*tell)(void *arg, const struct gpu_snapshot *s);
+	void *tell_arg;
 };
 
 int gpu_reader_open(struct gpu_world *w, struct gpu_reader **ret)
@@ -101,6 +107,7 @@ static void read_part(struct gpu_reader *r, struct part *p, enum gpu_depth depth
 {
 	int devices = s->n_devices, processes = s->n_processes, error;
 
+	r->at = p;
 	try_open(r, p, now_ns);
 	if (!p->open)
 		return;
@@ -112,6 +119,75 @@ static void read_part(struct gpu_reader *r, struct part *p, enum gpu_depth depth
 	s->n_processes = processes;
 	set_open(p, false);
 	p->retry_ns = now_ns + NS_PER_S;
+}
+
+/* The row of the vendor's GPU `i`, new when it has none yet. */
+static struct gpu_device *row_of(struct gpu_snapshot *s, enum gpu_vendor v, int i)
+{
+	struct gpu_device *d;
+
+	for (int k = 0; k < s->n_devices; k++)
+		if (s->device[k].vendor == v && s->device[k].index == i &&
+		    s->device[k].partition < 0)
+			return &s->device[k];
+	d = gpu_add_device(s, v);
+	if (d)
+		d->index = (int16_t)i;
+	return d;
+}
+
+static void progress(void *arg)
+{
+	struct gpu_reader *r = arg;
+	struct gpu_snapshot *s = r->partial;
+	const struct gpu_backend *b = r->at ? r->at->b : NULL;
+
+	if (!r->making || !s || !b || !b->identify)
+		return;
+	gpu_snapshot_copy(s, r->making);
+	for (int i = 0;; i++) {
+		int before = s->n_devices;
+		struct gpu_device *d = row_of(s, b->vendor, i);
+
+		if (d && b->identify(r->at->state, i, d))
+			continue;
+		s->n_devices = before;
+		break;
+	}
+	memcpy(s->problem, r->problem, sizeof(s->problem));
+	s->whole = false;
+	s->ended_ns = clock_mono_ns();
+	r->tell(r->tell_arg, s);
+}
+
+void gpu_reader_tell(struct gpu_reader *r, void (*tell)(void *arg, const struct gpu_snapshot *s),
+		     void *arg)
+{
+	free(r->partial);
+	r->partial = tell ? calloc(1, sizeof(*r->partial)) : NULL;
+	r->tell = tell;
+	r->tell_arg = arg;
+	r->w->progress = r->partial ? progress : NULL;
+	r->w->progress_arg = r;
+	r->w->progress_index = -1;
+}
+
+void gpu_reader_restart(struct gpu_reader *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct part *p = &r->part[i];
+
+		r->w->vendor = p->b->vendor;
+		if (p->open) {
+			gpu_call_begin(r->w, 0, p->b->name, NULL, -1);
+			set_open(p, false);
+			gpu_call_end(r->w, 0);
+		}
+		p->retry_ns = INT64_MIN;
+		if (r->left_alone[p->b->vendor])
+			r->problem[p->b->vendor][0] = '\0';
+		r->left_alone[p->b->vendor] = false;
+	}
 }
 
 static const struct gpu_device *same_device(const struct gpu_snapshot *s, int guess,
@@ -207,8 +283,10 @@ const struct gpu_snapshot *gpu_reader_read(struct gpu_reader *r, enum gpu_depth 
 	memcpy(s->note, before->note, sizeof(s->note));
 	s->number = ++r->number;
 	s->taken_ns = now_ns;
+	r->making = s;
 	for (size_t i = 0; i < r->n; i++)
 		read_part(r, &r->part[i], depth, s, now_ns);
+	r->making = NULL;
 	gpu_snapshot_check(s);
 	if (middle)
 		count_processes(s); /* where the back-end did not say, or say why it cannot */
@@ -253,5 +331,6 @@ void gpu_reader_close(struct gpu_reader *r)
 		free(r->part[i].state);
 		(void)pthread_mutex_destroy(&r->part[i].lock);
 	}
+	free(r->partial);
 	free(r);
 }

@@ -16,6 +16,13 @@ struct gpu_reader;
 int gpu_reader_open(struct gpu_world *w, struct gpu_reader **ret);
 /* This vendor is left alone; the text is shown as its problem. */
 void gpu_reader_leave_alone(struct gpu_reader *r, enum gpu_vendor v, const char *why);
+/* All is closed and opened again with the next reading, and no vendor is left alone any more: what the
+ * world skips has changed. */
+void gpu_reader_restart(struct gpu_reader *r);
+/* Told before each GPU of a reading: what has been read of it by then, and who the others are. Its `whole`
+ * is not set. NULL: told no more. */
+void gpu_reader_tell(struct gpu_reader *r, void (*tell)(void *arg, const struct gpu_snapshot *s),
+		     void *arg);
 /* One reading. What was not due is taken over from the one before. Valid until the next. */
 const struct gpu_snapshot *gpu_reader_read(struct gpu_reader *r, enum gpu_depth depth,
 					   int64_t now_ns);

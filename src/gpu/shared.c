@@ -5,10 +5,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Beyond the limit of file sizes (ulimit -f) the kernel kills, unless the signal is blocked: then it says
+ * EFBIG. A memfd is a file to it. */
+static int set_size(int fd, off_t size)
+{
+	const struct timespec none = { 0 };
+	sigset_t limit, old, pending;
+	bool was_pending;
+	int error;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	(void)pthread_sigmask(SIG_BLOCK, &limit, &old);
+	(void)sigpending(&pending);
+	was_pending = sigismember(&pending, SIGXFSZ) == 1;
+	error = ftruncate(fd, size) < 0 ? -errno : 0;
+	if (error == -EFBIG && !was_pending)
+		(void)sigtimedwait(&limit, NULL, &none);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return error;
+}
 
 int gpu_shared_create(struct gpu_shared **ret, int *ret_fd)
 {
@@ -17,8 +40,10 @@ int gpu_shared_create(struct gpu_shared **ret, int *ret_fd)
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(**ret)) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	error = set_size(fd, sizeof(**ret));
+	if (error < 0)
+		return error;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	error = gpu_shared_map(fd, ret);
 	if (error < 0)
@@ -56,6 +81,37 @@ bool gpu_shared_intact(const struct gpu_shared *s)
 {
 	return s->magic == GPU_SHARED_MAGIC && s->size == sizeof(*s) &&
 	       s->version == GPU_SHARED_VERSION;
+}
+
+void gpu_write_skips(struct gpu_shared *s, const struct gpu_skip *skip, int n)
+{
+	uint64_t number = atomic_load_explicit(&s->orders_number, memory_order_relaxed) | 1;
+
+	atomic_store_explicit(&s->orders_number, number, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy(s->orders.skip, skip, sizeof(*skip) * (size_t)n);
+	s->orders.n_skips = n;
+	atomic_store_explicit(&s->orders_number, number + 1, memory_order_release);
+}
+
+bool gpu_take_skips(struct gpu_shared *s, uint64_t *seen, struct gpu_orders *ret)
+{
+	uint64_t number = atomic_load_explicit(&s->orders_number, memory_order_acquire);
+	struct gpu_skip skip[GPU_DEVICES];
+	int32_t n;
+
+	if (number == *seen || (number & 1))
+		return false;
+	memcpy(skip, s->orders.skip, sizeof(skip));
+	n = s->orders.n_skips;
+	atomic_thread_fence(memory_order_acquire);
+	/* Written again meanwhile: the next look has it. */
+	if (atomic_load_explicit(&s->orders_number, memory_order_relaxed) != number)
+		return false;
+	memcpy(ret->skip, skip, sizeof(skip));
+	ret->n_skips = n;
+	*seen = number;
+	return true;
 }
 
 static int bounded(int32_t n, int max)

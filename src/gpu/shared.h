@@ -20,6 +20,8 @@ enum {
 	GPU_SHARED_VERSION = 1,
 	GPU_HELPER_MEMORY_FD = 3, /* where the helper finds its descriptors */
 	GPU_HELPER_CONTROL_FD = 4,
+	GPU_HELPER_NO_START = 125, /* exit status: our own failure, no library was touched */
+	GPU_HELPER_NO_EXEC = 127,
 };
 
 /* What is not to be touched, because a call on it hung or crashed. */
@@ -33,7 +35,7 @@ struct gpu_skip {
 	char call[64];     /* the call that did it */
 };
 
-/* Written by the client before the helper starts. */
+/* Written by the client before the helper starts; what is skipped may change later. */
 struct gpu_orders {
 	char nvml[4096];
 	int64_t period_ns;
@@ -54,11 +56,15 @@ struct gpu_shared {
 	uint32_t version;
 	/* From the client, at any time. */
 	_Atomic uint32_t thrift;
-	_Atomic uint64_t ask; /* grows: a reading of the wanted depth, now */
+	_Atomic uint64_t ask;           /* grows: a reading of the wanted depth, now */
+	_Atomic uint64_t orders_number; /* odd while orders.skip is written anew */
 	/* From the helper. */
 	_Atomic uint64_t heartbeat; /* grows with each turn of its loop */
 	_Atomic int32_t pid; /* of the helper itself: for its CPU time only, never to signal it */
-	_Atomic uint64_t published; /* snapshots so far; the newest is in slot [published % 2] */
+	/* From its keeper. */
+	_Atomic int32_t start_error; /* errno: why it could not become the helper; 0 */
+	_Atomic int32_t ended;       /* 1 + its status as waitpid gives it; 0: not ended */
+	_Atomic uint64_t published;  /* snapshots so far; the newest is in slot [published % 2] */
 	struct gpu_calls calls;
 	struct gpu_orders orders;
 	struct gpu_slot slot[2];
@@ -70,6 +76,10 @@ int gpu_shared_map(int fd, struct gpu_shared **ret);
 void gpu_shared_unmap(struct gpu_shared *s);
 /* Is the head still as it was made? */
 bool gpu_shared_intact(const struct gpu_shared *s);
+/* Replaces the list of what is skipped while the helper runs; and takes it over there: true when there was
+ * a new one, and *seen is moved. */
+void gpu_write_skips(struct gpu_shared *s, const struct gpu_skip *skip, int n);
+bool gpu_take_skips(struct gpu_shared *s, uint64_t *seen, struct gpu_orders *ret);
 
 void gpu_publish(struct gpu_shared *s, const struct gpu_snapshot *from, uint64_t asked);
 /* The newest snapshot, checked, when more than *seen have been published (then *seen is moved). */

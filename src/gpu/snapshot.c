@@ -19,6 +19,15 @@ const char *gpu_vendor_name(enum gpu_vendor v)
 	return (unsigned)v < GPU_VENDORS ? names[v] : "unknown";
 }
 
+const char *gpu_compute_mode_name(int64_t mode)
+{
+	/* nvmlComputeMode_t, in the words of nvidia-smi. */
+	static const char *const names[] = { "Default", "Exclusive_Thread", "Prohibited",
+					     "Exclusive_Process" };
+
+	return mode >= 0 && mode < 4 ? names[mode] : NULL;
+}
+
 struct gpu_device *gpu_add_device(struct gpu_snapshot *s, enum gpu_vendor v)
 {
 	struct gpu_device *d;

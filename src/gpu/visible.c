@@ -296,12 +296,10 @@ static void container_mask(const struct gpu_snapshot *s, struct scan value, stru
 	int entries = 0;
 
 	visible_rows(s, GPU_NVIDIA, &rows);
-	if (visible_word(&value, "all"))
-		return;
 	visible_all(s, GPU_NVIDIA, GPU_ALLOWED_NO, v);
 	if (visible_word(&value, "none"))
 		return;
-	if (scan_end(&value) || visible_word(&value, "void")) {
+	if (visible_word(&value, "void")) {
 		/* Device plugins set it when they hand the GPUs in themselves (CDI). */
 		visible_all(s, GPU_NVIDIA, GPU_ALLOWED_UNKNOWN, v);
 		visible_why(
@@ -334,6 +332,13 @@ static void container_mask(const struct gpu_snapshot *s, struct scan value, stru
 	}
 }
 
+/* "all" hides nothing and gives nothing: images for CUDA have it set for whoever starts them. Empty is
+ * as if it were not set: the container runtime does nothing then. */
+static bool chooses(struct scan value)
+{
+	return !scan_end(&value) && !visible_word(&value, "all");
+}
+
 static void read_nvidia(const struct gpu_snapshot *s, const char *environ, size_t n,
 			struct gpu_visible *v)
 {
@@ -342,7 +347,7 @@ static void read_nvidia(const struct gpu_snapshot *s, const char *environ, size_
 	if (visible_env(environ, n, "CUDA_VISIBLE_DEVICES", &value)) {
 		visible_shown(v, GPU_NVIDIA, "CUDA_VISIBLE_DEVICES", value);
 		cuda_mask(s, environ, n, value, v);
-	} else if (visible_env(environ, n, "NVIDIA_VISIBLE_DEVICES", &value)) {
+	} else if (visible_env(environ, n, "NVIDIA_VISIBLE_DEVICES", &value) && chooses(value)) {
 		visible_shown(v, GPU_NVIDIA, "NVIDIA_VISIBLE_DEVICES", value);
 		container_mask(s, value, v);
 	}

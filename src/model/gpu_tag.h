@@ -28,7 +28,7 @@ void gpu_tag_write(const struct gpu_tag *t, char *ret, size_t size);
 /* Text from a record: anything may be in it. */
 void gpu_tag_read(const char *text, struct gpu_tag *ret);
 
-/* The key of a GPU's entity: its number as the driver counts, or of a partition both numbers. */
+/* The key of a GPU's entity: its number over all vendors, or of a partition both numbers. */
 enum { GPU_PARTITION_KEY = 1000 };
 static inline long gpu_key(int index, int partition)
 {

@@ -152,6 +152,67 @@ def test_a_gpu_that_is_lost(spotter, vgpu):
     assert any(f["cause"] == "gpu_lost" for f in found_all(spotter))
 
 
+def test_a_call_that_returns_after_all(spotter, vgpu):
+    """The GPU is read again, and the stall is a note, not a loss."""
+    vgpu('gpu "NVIDIA A100-SXM4-80GB"\n  hang nvmlDeviceGetTemperature from 2s for 4s')
+    assert spotter("run", "--", PYTHON, "-c", TRAIN, "11").code == 0
+    keeps_its_tick(spotter, 11)
+    told = events(spotter, "gpu_hang")
+    assert 3.5 < max(e["value"] for e in told) < 5.5, told
+    assert rows(spotter, "SELECT count(*) AS n FROM samples WHERE metric = 'gpu.busy' AND t > 9")[0]["n"] > 0
+    why = spotter.json("why")
+    assert "gpu_lost" not in {f["cause"] for f in why["findings"]}
+    (note,) = [f for f in why["notes"] if f["cause"] == "gpu_lost"]
+    assert "nvmlDeviceGetTemperature" in note["title"] and "GPU 0" in note["title"]
+
+
+def test_a_hang_is_seen_at_a_low_rate_too(spotter, vgpu):
+    vgpu('gpu "NVIDIA A100-SXM4-80GB"\ngpu "NVIDIA A100-SXM4-80GB"\n  hang nvmlDeviceGetTemperature from 2s')
+    assert spotter("run", "--hz", "0.5", "--", "sleep", "15").code == 0
+    assert "GPU 1" in events(spotter, "gpu_hang")[0]["text"]
+    late = rows(spotter, "SELECT d.key FROM samples s JOIN devices d ON d.id = s.entity"
+                         " WHERE s.metric = 'gpu.age' AND s.t > 11 GROUP BY d.key")
+    assert [r["key"] for r in late] == [0]
+
+
+def test_four_of_eight_hang(spotter, vgpu):
+    good, bad = 'gpu "NVIDIA A100-SXM4-80GB"\n', '  hang nvmlDeviceGetTemperature from 2s\n'
+    vgpu("".join(good + (bad if i % 2 else "") for i in range(8)))
+    assert spotter("run", "--", "sleep", "15").code == 0
+    keeps_its_tick(spotter, 15)
+    late = rows(spotter, "SELECT d.key FROM samples s JOIN devices d ON d.id = s.entity"
+                         " WHERE s.metric = 'gpu.age' AND s.t > 12.5 GROUP BY d.key ORDER BY d.key")
+    assert [r["key"] for r in late] == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("driver", ["driver440", "driver470", "driver535"])
+def test_libraries_of_old_drivers(spotter, vgpu, driver):
+    layout = {"driver440": 1, "driver470": 2, "driver535": 535}[driver]
+    version = {"driver440": "440.118.02", "driver470": "470.256.02", "driver535": "535.54.03"}[driver]
+    vgpu(f'driver {version}\nprocess_layout {layout}\ngpu "Tesla T4"\n  process {os.getpid()} "python" memory 3G busy 0.4')
+    spotter.env["SPOTTER_NVML"] = str(BUILD / "sim" / driver / "libnvidia-ml.so.1")
+    assert spotter("run", "--", "sleep", "3").code == 0
+    (gpu,) = gpus(spotter)
+    assert [(p["pid"], p["memory_bytes"]) for p in gpu["processes"]] == [(os.getpid(), 3 * GB)]
+
+
+def test_many_processes_are_all_listed(spotter, vgpu):
+    vgpu("many")
+    assert spotter("run", "--", "sleep", "3").code == 0
+    assert rows(spotter, "SELECT max(value) AS n FROM samples WHERE metric = 'gpu.processes'")[0]["n"] >= 300
+    assert rows(spotter, "SELECT count(*) AS n FROM devices WHERE kind = 'gpu_process'")[0]["n"] >= 300
+
+
+def test_pcie_is_read_though_it_takes_its_time(spotter, vgpu):
+    vgpu("pcie20")
+    code = ("import sys, time, vgpu\n"
+            "gpu = vgpu.Device(0)\n"
+            "end = time.monotonic() + 4\n"
+            "while time.monotonic() < end: gpu.copy(64 << 20)\n")
+    assert spotter("run", "--", PYTHON, "-c", code).code == 0
+    assert rows(spotter, "SELECT max(value) AS v FROM samples WHERE metric = 'gpu.pcie_rx'")[0]["v"] > 1e8
+
+
 @pytest.mark.parametrize("scenario", ["mig", "unified", "old535", "old1", "strict", "many", "container", "pcie20"])
 def test_scenarios_keep_the_tick(spotter, vgpu, scenario):
     vgpu(scenario)
@@ -180,9 +241,9 @@ def test_pids_of_a_container_are_not_guessed(spotter, vgpu):
     vgpu("container")
     code = "import vgpu, time; g = vgpu.Device(0); g.alloc(1 << 30); time.sleep(4)"
     assert spotter("run", "--", PYTHON, "-c", code).code == 0
-    for gpu in gpus(spotter):
-        for process in gpu["processes"]:
-            assert "pid" not in process or not process.get("job"), process
+    listed = [p for gpu in gpus(spotter) for p in gpu["processes"]]
+    assert listed
+    assert not any(p.get("job") for p in listed), listed
 
 
 def test_the_helper_ends_with_a_killed_recorder(spotter, vgpu, wait_for):
@@ -252,3 +313,18 @@ def test_top_and_doctor_show_them(spotter, vgpu):
     checks = {c["id"]: c for c in spotter.json("doctor")["checks"]}
     assert checks["gpus"]["status"] == "ok" and "8 x" in checks["gpus"]["value"]
     assert "simulated" in checks["gpus"]["value"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("pids", ["", "pids inner\n"], ids=["outer", "inner"])
+def test_a_job_in_a_container_of_its_own(spotter, vgpu, pids):
+    """Process ids of another namespace, seen from outside: NSpid tells whose they are."""
+    vgpu(f'{pids}gpu "Tesla T4"')
+    # The second process there: the one of that number here is a kernel thread, whose memory can be looked at.
+    done = spotter("run", "--", "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", '"$@"; true', "sh",
+                   PYTHON, "-c", TRAIN, "4")
+    if "unshare failed" in done.err or "Operation not permitted" in done.err:
+        pytest.skip("no pid namespaces of our own here")
+    (gpu,) = gpus(spotter)
+    (process,) = gpu["processes"]
+    assert process["job"] is True and process["name"].startswith("python")

@@ -114,7 +114,9 @@ def test_not_on_the_gpu(spotter, vgpu):
 def test_another_gpu_is_lost_is_a_note_at_most(spotter, vgpu):
     vgpu('gpu "NVIDIA A100-SXM4-80GB"\ngpu "NVIDIA A100-SXM4-80GB"\n  lost from 3s')
     train(spotter)
-    assert "gpu_lost" not in {f["cause"] for f in spotter.json("why")["findings"]}
+    why = spotter.json("why")
+    assert "gpu_lost" not in {f["cause"] for f in why["findings"]}
+    assert "gpu_lost" in {f["cause"] for f in why["notes"]}
 
 
 def test_the_gpu_of_the_job_is_lost(spotter, vgpu):

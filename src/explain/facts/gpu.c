@@ -132,6 +132,8 @@ static void idle(const struct scene *s, struct facts *f)
 		} else if (g->busy_steady >= idle_most) {
 			working += g->use == GPU_USE_YES;
 			whose = g->use == GPU_USE_UNKNOWN ? g : whose;
+		} else if (g->end != GPU_END_NONE) {
+			continue; /* nobody can be told to use one that does not answer */
 		} else if (g->use == GPU_USE_YES || g->mask == GPU_MASK_LEAVES) {
 			own++;
 			open += g->use == GPU_USE_YES;

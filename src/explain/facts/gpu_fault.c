@@ -5,36 +5,14 @@
  */
 #include "explain/fact.h"
 #include "explain/scene.h"
-#include "explain/xid.h"
+#include "model/xid.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Ends of things and of the run may differ by a tick of a slow recorder. */
-static const int64_t edge_ns = 2000000000;
-/* A call that blocks is reported again while it does. */
+/* A call that blocks is reported again while it does, and once more at the end of the run. */
 static const int64_t hang_again_ns = 5000000000;
-
-/* The GPU an event is about. One that has just been lost may be no entity any more; then its text says
- * which: "XID 79 on GPU 1: ...". */
-static const struct gpu_row *row_of(const struct scene *s, const struct window_event *e)
-{
-	const struct gpu_row *found = NULL;
-	const char *at = e->text ? strstr(e->text, "GPU ") : NULL;
-	char *end = NULL;
-	long index = at ? strtol(at + 4, &end, 10) : -1;
-
-	for (size_t i = 0; i < s->gpus.rows.n; i++) {
-		const struct gpu_row *g = &s->gpus.rows.v[i];
-
-		if (g->id == e->entity)
-			return g;
-		if (at && end != at + 4 && g->partition < 0 && g->index == index)
-			found = g;
-	}
-	return found;
-}
 
 /* Could a GPU that is nobody's in particular be one the job wants? Not when it has its own, nor when
  * it has no use for any. */
@@ -53,22 +31,6 @@ static bool matters(const struct gpu_row *g, bool any)
 	return g->mask == GPU_MASK_NONE && any;
 }
 
-/* Is the GPU there at the end, with fresh readings? A record keeps only changes, so it is the ends and
- * gaps that say so, not how old the last value is. */
-static bool is_read(const struct scene *s, const struct gpu_row *g)
-{
-	size_t n;
-	const struct window_gap *gap = s->whole->ops->gaps(s->whole->src, &n);
-
-	if (g->gone_ns && g->gone_ns <= s->whole->to_ns - edge_ns)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (gap[i].metric == M_GPU_AGE && gap[i].why == GAP_STALE &&
-		    gap[i].entity == g->id && (!gap[i].to_ns || gap[i].to_ns > s->whole->to_ns))
-			return false;
-	return true;
-}
-
 /* The same GPU, as it is now. */
 static const struct gpu_row *newest(const struct scene *s, const struct gpu_row *g)
 {
@@ -77,14 +39,28 @@ static const struct gpu_row *newest(const struct scene *s, const struct gpu_row 
 	return g;
 }
 
-struct tally {
-	double lost, foreign, hang;
-	int fault, other; /* XIDs, 0: none */
-	const struct gpu_row *lost_row, *fault_row, *other_row, *foreign_row, *hang_row;
-	const char *hang_text, *foreign_hang_text;
-	int64_t hang_ns;
-	double foreign_hang;
+/* One call that did not return, however often it was told of. */
+struct hang {
+	const struct gpu_row *row;
+	bool ours, over;
+	double seconds;
+	const struct window_event *last;
 };
+
+enum { HANGS = 64 };
+
+struct tally {
+	double lost, foreign;
+	int fault, other; /* XIDs, 0: none */
+	const struct gpu_row *lost_row, *fault_row, *other_row, *foreign_row;
+	struct hang hangs[HANGS];
+	size_t n_hangs;
+};
+
+static bool same_gpu(const struct gpu_row *a, const struct gpu_row *b)
+{
+	return a && b ? a->index == b->index && a->partition == b->partition : a == b;
+}
 
 static void note_xid(struct tally *t, const struct gpu_row *g, double value)
 {
@@ -102,29 +78,46 @@ static void note_xid(struct tally *t, const struct gpu_row *g, double value)
 	}
 }
 
+/* The same one while its seconds grow and it has not come back. */
+static bool note_hang(struct tally *t, const struct gpu_row *g, const struct window_event *e,
+		      bool ours)
+{
+	struct hang *h = NULL;
+	bool is_new;
+
+	for (size_t i = t->n_hangs; i-- > 0 && !h;)
+		if (same_gpu(t->hangs[i].row, g))
+			h = &t->hangs[i];
+	is_new = !h || e->value < h->seconds || gpu_came_back(h->last);
+	if (is_new && t->n_hangs == HANGS)
+		return false;
+	if (is_new) {
+		h = &t->hangs[t->n_hangs++];
+		*h = (struct hang){ .row = g, .ours = ours };
+	}
+	h->seconds = e->value;
+	h->last = e;
+	return is_new;
+}
+
 static void note(struct tally *t, const struct gpu_row *g, const struct window_event *e, bool ours)
 {
 	bool grave = e->kind != EVENT_XID || xid_kind((int)fmin(e->value, 1e6)) == XID_HARDWARE;
 
-	if (!ours && e->kind == EVENT_GPU_HANG && e->value >= t->foreign_hang) {
-		t->foreign_hang = e->value;
-		t->foreign_hang_text = e->text;
+	if (e->kind == EVENT_GPU_HANG)
+		grave = note_hang(t, g, e, ours);
+	if (!ours && grave) {
+		/* of one GPU: the first that reported any */
+		t->foreign_row = t->foreign_row ? t->foreign_row : g;
+		t->foreign += same_gpu(t->foreign_row, g);
 	}
-	if (!ours) {
-		t->foreign += grave;
-		t->foreign_row = grave ? g : t->foreign_row;
+	if (!ours)
 		return;
-	}
 	if (e->kind == EVENT_GPU_LOST) {
 		t->lost++;
 		t->lost_row = g;
 	} else if (e->kind == EVENT_XID) {
 		note_xid(t, g, e->value);
-	} else if (e->value >= t->hang) {
-		t->hang = e->value;
-		t->hang_row = g;
-		t->hang_text = e->text ? e->text : "";
-		t->hang_ns = e->t_ns;
 	}
 }
 
@@ -135,26 +128,71 @@ static void name(struct facts *f, enum fact_id id, const struct gpu_row *g)
 	fact_set_subject(f, id, g ? g->id : 0, g ? gpu_label(g, label, sizeof(label)) : "a GPU");
 }
 
-/* "driver call blocked for 2.1 s in nvmlDeviceGetTemperature on GPU 2": from " in " on. */
-static void set_call(struct facts *f, enum fact_id id, double seconds, const char *text)
+/* "driver call blocked for 2.1 s in nvmlDeviceGetTemperature on GPU 2", "driver call came back after
+ * 4.0 s: nvmlDeviceGetTemperature on GPU 0": the call, and the GPU as everything else calls it. */
+static void set_call(struct facts *f, enum fact_id id, const struct hang *h)
 {
-	const char *in = text ? strstr(text, " in ") : NULL;
+	const char *text = h->last->text ? h->last->text : "";
+	const char *from = strstr(text, gpu_came_back(h->last) ? ": " : " in ");
+	const char *on = from ? strstr(from, " on GPU ") : NULL;
+	char label[48], call[64];
 
-	fact_set(f, id, seconds);
-	fact_set_subject(f, id, 0, in ? in + 4 : "a GPU's driver");
+	if (from)
+		from += gpu_came_back(h->last) ? 2 : 4;
+	if (!from && h->row)
+		snprintf(call, sizeof(call), "the driver of %s",
+			 gpu_label(h->row, label, sizeof(label)));
+	else if (!from)
+		snprintf(call, sizeof(call), "a GPU's driver");
+	else if (on && h->row)
+		snprintf(call, sizeof(call), "%.*s on %s", on > from ? (int)(on - from) : 0, from,
+			 gpu_label(h->row, label, sizeof(label)));
+	else
+		snprintf(call, sizeof(call), "%s", from);
+	fact_set(f, id, h->seconds);
+	fact_set_subject(f, id, h->row ? h->row->id : 0, call);
 }
 
-static void set_hang(const struct scene *s, struct facts *f, const struct tally *t)
+/* Over: the call came back (whether its GPU is read again or left alone), or the GPU is read again. */
+static bool is_over(const struct scene *s, const struct hang *h)
 {
-	const struct gpu_row *now;
+	const struct gpu_row *now = newest(s, h->row);
 
-	set_call(f, FACT_GPU_HANG, t->hang, t->hang_text);
-	set_call(f, FACT_GPU_HANG_FOREIGN, t->foreign_hang, t->foreign_hang_text);
-	if (!t->hang_text)
+	if (gpu_came_back(h->last))
+		return true;
+	if (!now || now->end != GPU_END_NONE)
+		return false;
+	return now->born_ns >= h->last->t_ns || h->last->t_ns < s->whole->to_ns - hang_again_ns;
+}
+
+/* Before all others one that lasts, then the longest. */
+static bool worse(const struct hang *a, const struct hang *b)
+{
+	return !b || (a->over != b->over ? !a->over : a->seconds > b->seconds);
+}
+
+static void set_hangs(const struct scene *s, struct facts *f, struct tally *t)
+{
+	const struct hang *ours = NULL, *foreign = NULL;
+
+	for (size_t i = 0; i < t->n_hangs; i++) {
+		struct hang *h = &t->hangs[i];
+
+		h->over = is_over(s, h);
+		if (h->ours && worse(h, ours))
+			ours = h;
+		/* the count of faults and the call are of the same GPU */
+		if (!h->ours && same_gpu(h->row, t->foreign_row) && worse(h, foreign))
+			foreign = h;
+	}
+	fact_set(f, FACT_GPU_HANG, 0);
+	fact_set(f, FACT_GPU_HANG_FOREIGN, 0);
+	if (foreign)
+		set_call(f, FACT_GPU_HANG_FOREIGN, foreign);
+	if (!ours)
 		return;
-	now = newest(s, t->hang_row);
-	fact_set(f, FACT_GPU_HANG_OVER,
-		 now && is_read(s, now) && t->hang_ns < s->whole->to_ns - hang_again_ns);
+	set_call(f, FACT_GPU_HANG, ours);
+	fact_set(f, FACT_GPU_HANG_OVER, ours->over);
 }
 
 static void silent(const struct scene *s, struct facts *f, bool any)
@@ -165,7 +203,7 @@ static void silent(const struct scene *s, struct facts *f, bool any)
 	for (size_t i = 0; i < s->gpus.rows.n; i++) {
 		const struct gpu_row *g = &s->gpus.rows.v[i];
 
-		if (g->replaced || g->partition >= 0 || !matters(g, any) || is_read(s, g))
+		if (g->replaced || g->partition >= 0 || !matters(g, any) || g->end == GPU_END_NONE)
 			continue;
 		n++;
 		which = g;
@@ -191,7 +229,7 @@ static void compute(const struct scene *s, struct facts *f)
 		     e[i].kind != EVENT_GPU_HANG) ||
 		    e[i].t_ns < s->whole->from_ns || e[i].t_ns > s->whole->to_ns)
 			continue;
-		g = row_of(s, &e[i]);
+		g = gpus_row_of(&s->gpus, &e[i]);
 		note(&t, g, &e[i], matters(g, any));
 	}
 	fact_set(f, FACT_GPU_LOST, t.lost);
@@ -202,7 +240,7 @@ static void compute(const struct scene *s, struct facts *f)
 	name(f, FACT_GPU_FAULT, t.fault_row);
 	name(f, FACT_GPU_FAULT_PROGRAM, t.other_row);
 	name(f, FACT_GPU_FAULT_FOREIGN, t.foreign_row);
-	set_hang(s, f, &t);
+	set_hangs(s, f, &t);
 	silent(s, f, any);
 }
 

@@ -9,7 +9,7 @@
 #include "explain/rule.h"
 
 #include "base/num.h"
-#include "explain/xid.h"
+#include "model/xid.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +20,13 @@ static const char *const fix_it = "look at `dmesg` for NVRM/Xid or amdgpu lines;
 				  "reboot, and go on from the last checkpoint; if it comes again, "
 				  "have card, riser and power checked";
 
+static const char *words_of(double xid)
+{
+	const char *words = xid_words((int64_t)xid);
+
+	return words ? words : "an error";
+}
+
 static void say_why(struct finding *x, const struct facts *f)
 {
 	double fault = fact_or(f, FACT_GPU_FAULT, 0), hang = fact_or(f, FACT_GPU_HANG, 0);
@@ -29,7 +36,7 @@ static void say_why(struct finding *x, const struct facts *f)
 		rule_because(x, f, FACT_GPU_LOST, "the driver lost %s", f->v[FACT_GPU_LOST].text);
 	if (fault > 0)
 		rule_because(x, f, FACT_GPU_FAULT, "%s: XID %d, %s", f->v[FACT_GPU_FAULT].text,
-			     (int)fault, xid_text((int)fault));
+			     (int)fault, words_of(fault));
 	if (hang > 0)
 		rule_because(x, f, FACT_GPU_HANG, "driver call blocked for %s in %s",
 			     num_seconds(hang, a, sizeof(a)), f->v[FACT_GPU_HANG].text);
@@ -42,7 +49,7 @@ static void lost(struct finding *x, const struct facts *f, bool hangs)
 
 	if (fault > 0)
 		snprintf(x->title, sizeof(x->title), "%s: %s (XID %d)", f->v[FACT_GPU_FAULT].text,
-			 xid_text((int)fault), (int)fault);
+			 words_of(fault), (int)fault);
 	else if (!hangs && fact_or(f, FACT_GPU_LOST, 0) > 0)
 		snprintf(x->title, sizeof(x->title), "%s was lost: its driver cannot reach it",
 			 f->v[FACT_GPU_LOST].text);
@@ -69,7 +76,7 @@ static bool note(struct finding *x, const struct facts *f)
 	x->confidence = 0.8;
 	if (other > 0) {
 		snprintf(x->title, sizeof(x->title), "%s reported XID %d: %s",
-			 f->v[FACT_GPU_FAULT_PROGRAM].text, (int)other, xid_text((int)other));
+			 f->v[FACT_GPU_FAULT_PROGRAM].text, (int)other, words_of(other));
 		rule_because(x, f, FACT_GPU_FAULT_PROGRAM, "XID %d on %s", (int)other,
 			     f->v[FACT_GPU_FAULT_PROGRAM].text);
 		snprintf(x->fix, sizeof(x->fix), "%s",

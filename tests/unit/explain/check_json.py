@@ -28,7 +28,8 @@ COMPLETE = "threads-no-as-many.scn"
 FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
 GPU = {"index", "partition", "profile", "uuid", "name", "vendor", "simulated", "allowed", "used_by_job", "busy",
        "busy_at_least", "sm_active", "memory_used_bytes", "memory_peak_bytes", "memory_total_bytes", "power_w", "energy_j",
-       "temperature_c", "clock_hz", "clock_max_hz", "held_by", "processes", "processes_left_out"}
+       "temperature_c", "clock_hz", "clock_max_hz", "held_by", "processes", "processes_left_out", "state",
+       "seen_s", "unified_memory"}
 GPU_PROCESS = {"pid", "memory_bytes", "busy", "job", "name"}
 EVIDENCE = {"text", "metric", "value", "unit"}
 
@@ -63,10 +64,11 @@ def check_finding(f):
 
 def check_gpus(gpus):
     for g in gpus:
-        assert {"index", "name", "simulated", "processes"} <= set(g) <= GPU, g
+        assert {"index", "name", "simulated"} <= set(g) <= GPU, g
         assert 0 <= g.get("busy", 0) <= 1 and g.get("memory_used_bytes", 0) <= g.get("memory_total_bytes", 1e15)
         assert g.get("memory_used_bytes", 0) <= g.get("memory_peak_bytes", 0)
-        for p in g["processes"]:
+        assert g.get("state", "lost") in {"lost", "hung", "not read"} and g.get("seen_s", 0) >= 0
+        for p in g.get("processes", []):
             assert set(p) <= GPU_PROCESS and ("pid" in p) == ("job" in p), p
     # the job's own first, hidden ones last
     order = [0 if g.get("used_by_job") else 2 if g.get("allowed") is False else 1 for g in gpus if "partition" not in g]

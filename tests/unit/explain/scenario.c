@@ -115,7 +115,7 @@ static void parse_gpu(struct scenario *s, const struct words *w)
 {
 	struct gpu_tag tag = { .vendor = "nvidia", .driver = "590.48.01" };
 	int index = (int)number(w, 2), part = -1;
-	double parent = ID_HOST, to = -1;
+	double parent = ID_HOST, from = 0, to = -1;
 	struct scenario_entity *e;
 
 	for (size_t i = 4; i < w->n; i++) {
@@ -129,6 +129,8 @@ static void parse_gpu(struct scenario *s, const struct words *w)
 			parent = number(w, ++i);
 		else if (strcmp(w->v[i], "to") == 0)
 			to = number(w, ++i);
+		else if (strcmp(w->v[i], "from") == 0)
+			from = number(w, ++i);
 		else if (strcmp(w->v[i], "vendor") == 0 && i + 1 < w->n)
 			snprintf(tag.vendor, sizeof(tag.vendor), "%s", w->v[++i]);
 		else if (strcmp(w->v[i], "profile") == 0 && i + 1 < w->n)
@@ -138,6 +140,7 @@ static void parse_gpu(struct scenario *s, const struct words *w)
 	}
 	snprintf(tag.uuid, sizeof(tag.uuid), "GPU-%d-%d", index, part);
 	e = add_entity(s, number(w, 1), parent, ENTITY_GPU, (double)gpu_key(index, part), w->v[3]);
+	e->from = from;
 	e->to = to;
 	gpu_tag_write(&tag, e->detail, sizeof(e->detail));
 }

@@ -181,7 +181,9 @@ static void rounding(void **state)
 	assert_true(fact_round(-1995949495) == -1995949495);
 	assert_true(fact_round(123456789012345) == 123456789012000);
 	assert_true(fact_round(0) == 0 && isnan(fact_round(NAN)) && isinf(fact_round(INFINITY)));
-	assert_true(fact_round(1e300) == 1e300 && fact_round(1e-300) == 1e-300);
+	assert_true(fact_round(1e-300) == 1e-300);
+	/* more than any machine has: an edited record */
+	assert_true(isnan(fact_round(1e300)) && isnan(fact_round(-1e300)));
 	assert_int_equal(fact_whole(3.9), 3);
 	assert_int_equal(fact_whole(-1), 0);
 	assert_int_equal(fact_whole(1e300), 1000000);

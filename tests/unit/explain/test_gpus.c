@@ -7,7 +7,7 @@
 #include "scenario.h"
 
 #include "base/buf.h"
-#include "explain/xid.h"
+#include "model/xid.h"
 
 #include <math.h>
 
@@ -170,6 +170,161 @@ static void came_back(void **state)
 	scenario_done(&s);
 }
 
+static const struct finding *noted(const struct verdict *v, const char *cause)
+{
+	for (size_t i = 0; i < v->notes.n; i++)
+		if (strcmp(v->notes.v[i].cause, cause) == 0)
+			return &v->notes.v[i];
+	fail_msg("no note %s", cause);
+	return NULL;
+}
+
+/* One hang, told of several times, in both wordings. */
+static void hang_words(void **state)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+
+	(void)state;
+	judge_file("gpu-lost-note-returned", &s, &v);
+	assert_string_equal(noted(&v, "gpu_lost")->title,
+			    "driver call blocked for 4.0 s in nvmlDeviceGetTemperature on GPU 0, "
+			    "then it answered again");
+	verdict_done(&v);
+	scenario_done(&s);
+	judge_file("gpu-lost-yes-second", &s, &v);
+	assert_string_equal(found(&v, "gpu_lost")->title,
+			    "driver call blocked for 6.0 s in nvmlDeviceGetTemperature on GPU 1");
+	verdict_done(&v);
+	scenario_done(&s);
+	/* it came back and was left alone all the same */
+	judge_text("run 60\nexit 0\nprocess 20 100 python3\ngpu 50 0 H100 to 10\n"
+		   "gpuproc 60 50 100 python3 to 10\n"
+		   "event gpu_hang 50 12 value 2.1 driver call blocked for 2.1 s in a on GPU 0\n"
+		   "event gpu_hang 50 14 value 4 driver call came back after 4.0 s: a on GPU 0\n",
+		   &s, &v);
+	assert_string_equal(noted(&v, "gpu_lost")->title,
+			    "driver call blocked for 4.0 s in a on GPU 0, then it answered again");
+	assert_string_equal(v.usage.gpus.v[0].state, "not read");
+	verdict_done(&v);
+	scenario_done(&s);
+	/* of GPU 1: two hangs and an XID; GPU 2 has a fault of its own */
+	judge_text("run 60\nexit 0\nprocess 20 100 python3\ngpu 50 0 H100\ngpu.processes@50 1\n"
+		   "gpuproc 60 50 100 python3\ngpu 51 1 H100\ngpu.processes@51 0\n"
+		   "gpu 52 2 H100\ngpu.processes@52 0\n"
+		   "event gpu_hang 51 5 value 2.1 driver call blocked for 2.1 s in a on GPU 1\n"
+		   "event gpu_hang 51 10 value 7.1 driver call blocked for 7.1 s in a on GPU 1\n"
+		   "event gpu_hang 51 11 value 8 driver call came back after 8.0 s: a on GPU 1\n"
+		   "event xid 52 12 value 79 XID 79 on GPU 2\n"
+		   "event gpu_hang 51 40 value 9 driver call blocked for 9.0 s in b on GPU 1\n"
+		   "event xid 51 41 value 79 XID 79 on GPU 1\n",
+		   &s, &v);
+	assert_string_equal(noted(&v, "gpu_lost")->evidence[0].text, "faults reported of GPU 1: 3");
+	assert_string_equal(noted(&v, "gpu_lost")->title,
+			    "driver call blocked for 9.0 s in b on GPU 1, which the job does not "
+			    "use");
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* Read for a part of the run: figures are over that, and it is said. */
+static void read_in_part(void **state)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+	struct buf out;
+
+	(void)state;
+	judge_text("run 40\nexit 0\nprocess 20 100 python3\ngpu 50 0 H100 to 10\n"
+		   "gpu.busy@50 0.4\ngpuproc 60 50 100 python3 to 10\n"
+		   "event gpu_hang 50 12 value 2.1 driver call blocked for 2.1 s in a on GPU 0\n",
+		   &s, &v);
+	assert_string_equal(v.usage.gpus.v[0].state, "hung");
+	assert_true(close_to(v.usage.gpus.v[0].seen, 10));
+	line_of(&v, "0.40 of 1 GPU busy (40 % of the time a kernel ran; read until 10.0 s: hangs)"
+		    "  H100");
+	buf_init(&out, 0);
+	render_json(&v, &out);
+	assert_non_null(strstr(buf_text(&out), "\"state\": \"hung\""));
+	assert_non_null(strstr(buf_text(&out), "\"seen_s\": 10,"));
+	buf_done(&out);
+	verdict_done(&v);
+	scenario_done(&s);
+	/* the value before the recorder gave up does not hold to the end */
+	judge_text("run 40\nexit 0\nprocess 20 100 python3\ngpu 50 0 H100\n"
+		   "gpu.busy@50 0:0 10:0 10.5:1 40:1\n"
+		   "event gpu_helper 1 10 value 0 GPUs are read no more: 5 helpers have hung\n",
+		   &s, &v);
+	assert_string_equal(v.usage.gpus.v[0].state, "not read");
+	assert_true(v.usage.gpus.v[0].busy < 0.01);
+	assert_true(close_to(v.usage.gpus.v[0].until, 10));
+	verdict_done(&v);
+	scenario_done(&s);
+	judge_text("run 40\nexit 0\ngpu 50 0 H100 to 20\ngpu.busy@50 0\ngpu 51 1 H100\n"
+		   "gpu.busy@51 1\nevent gpu_lost 50 20 value 0 GPU 0 is lost\n",
+		   &s, &v);
+	assert_string_equal(v.usage.gpus.v[0].state, "lost");
+	assert_null(v.usage.gpus.v[1].state);
+	assert_true(isnan(v.usage.gpus.v[1].seen));
+	line_of(&v, "1 of 2 GPUs busy (50 %; summed up 100 %; GPU 0 read until 20.0 s: lost)"
+		    "  2 x H100");
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* No GPU was ever read, and the recorder says why: that is not "nothing wrong". */
+static void never_read(void **state)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+
+	(void)state;
+	judge_text("run 40\nexit 0\nprocess 20 100 python3\nproc.gpu_code@20 1\n"
+		   "event gpu_helper 1 9 value 0 GPUs are read no more: 5 helpers have hung\n",
+		   &s, &v);
+	assert_string_equal(scenario_answer(&v, "gpu_lost"), "blind");
+	for (size_t i = 0; i < v.blind.n; i++)
+		if (strcmp(v.blind.v[i].cause, "gpu_lost") == 0)
+			assert_string_equal(v.blind.v[i].why, "GPUs were not read from 9.0 s on: "
+							      "5 helpers have hung");
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* An empty list is the driver's word; no list is none. */
+static void lists_and_names(void **state)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+	struct buf out;
+	const char *first;
+	char name[128];
+
+	(void)state;
+	judge_text("run 40\nexit 0\ngpu 50 0 GB10 unified\ngpu.processes@50 0\n"
+		   "gpu.memory_used@50 8e9\ngpu.memory_total@50 128e9\ngpu 51 1 GB10\n",
+		   &s, &v);
+	buf_init(&out, 0);
+	render_json(&v, &out);
+	first = strstr(buf_text(&out), "\"processes\": []");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\"processes\": []"));
+	first = strstr(buf_text(&out), "\"unified_memory\": true");
+	assert_non_null(first);
+	assert_null(strstr(first + 2, "unified_memory"));
+	buf_done(&out);
+	verdict_done(&v);
+	scenario_done(&s);
+	judge_text("run 40\nexit 0\ngpu 50 0 A100\ngpu 51 0 A100-MIG-3g.40gb part 0 of 50 profile "
+		   "3g.40gb\ngpu 52 0 A100 part 1 of 50 profile 2g.20gb\n",
+		   &s, &v);
+	assert_string_equal(usage_gpu_name(&v.usage.gpus.v[1], name, sizeof(name)),
+			    "A100-MIG-3g.40gb");
+	assert_string_equal(usage_gpu_name(&v.usage.gpus.v[2], name, sizeof(name)), "A100 2g.20gb");
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
 /* 30 of 40 s at 510 instead of 1755 MHz, busy 95 %. */
 static void throttle_gain(void **state)
 {
@@ -306,6 +461,10 @@ int main(void)
 		cmocka_unit_test(rows),
 		cmocka_unit_test(masked_and_at_least),
 		cmocka_unit_test(came_back),
+		cmocka_unit_test(hang_words),
+		cmocka_unit_test(read_in_part),
+		cmocka_unit_test(never_read),
+		cmocka_unit_test(lists_and_names),
 		cmocka_unit_test(throttle_gain),
 		cmocka_unit_test(slowest_of_many),
 		cmocka_unit_test(share_gain),

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
  * A vendor library that misbehaves on purpose: libnvidia-ml.so with a few calls, three GPUs and
- * $FAKE_NVML = "hang|crash|error SYMBOL GPU FROM VALUE [TO]", where GPU -1 is any, FROM the number of the
+ * $FAKE_NVML = "hang|crash|error|exit|group|fork SYMBOL GPU FROM VALUE [TO]", where GPU -1 is any, FROM the number of the
  * call from which on it happens, VALUE milliseconds or an error code, and TO the number of the call from
- * which on all is well again. $FAKE_NVML_GPUS counts them,
+ * which on all is well again. "exit" ends the process, "group" sends SIGTERM to the process group and looks for
+ * a terminal, "fork" leaves a child behind. With $FAKE_NVML_ODD the GPUs 1, 3... alone. $FAKE_NVML_GPUS counts them,
  * $FAKE_NVML_HIDE leaves one out, so that those behind it move up, $FAKE_NVML_DRIVER is its version.
  */
 #include "gpu/nvml_abi.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALL(name, ...)               \
@@ -55,8 +58,19 @@ static int trouble(const char *symbol, int gpu)
 	value = strtol(end, &end, 10);
 	to = strtol(end, &end, 10);
 	if (strcmp(who, symbol) != 0 || (on >= 0 && on != gpu) || ++calls < from ||
-	    (to > 0 && calls >= to))
+	    (to > 0 && calls >= to) || (getenv("FAKE_NVML_ODD") && gpu % 2 == 0))
 		return 0;
+	if (strcmp(what, "exit") == 0)
+		_exit((int)value);
+	if (strcmp(what, "group") == 0) {
+		(void)kill(0, SIGTERM);
+		return open("/dev/tty", O_RDWR | O_NOCTTY) < 0 ? 0 : 1;
+	}
+	if (strcmp(what, "fork") == 0) {
+		if (calls == from && fork() == 0)
+			sleep_ms(value), _exit(0);
+		return 0;
+	}
 	if (strcmp(what, "error") == 0)
 		return (int)value;
 	if (strcmp(what, "crash") == 0)

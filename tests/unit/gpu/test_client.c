@@ -137,11 +137,11 @@ static void test_exits_at_once(void **state)
 			replaced += e.kind == GPU_EVENT_REPLACED;
 			gave_up += e.kind == GPU_EVENT_GAVE_UP;
 			if (e.kind == GPU_EVENT_DIED)
-				assert_string_equal(e.text, "the GPU helper ended with status 7");
+				assert_string_equal(e.text, "the GPU helper exited with status 7");
 		}
 	}
-	assert_int_equal(died, GPU_HELPERS);
-	assert_int_equal(replaced, GPU_HELPERS - 1);
+	assert_int_equal(died, GPU_SPARES + 1);
+	assert_int_equal(replaced, GPU_SPARES);
 	assert_int_equal(gave_up, 1);
 	for (int i = 0; i < 20; i++) {
 		now += NS_PER_S;

@@ -192,10 +192,14 @@ static void test_many_processes(void **state)
 	(void)state;
 	machine_open(&m,
 		     "gpu \"NVIDIA H100 80GB HBM3\"\n"
-		     "  process 100000 \"python\" memory 100M busy 0.01 x 300\n",
+		     "  process 100000 \"python\" memory 100M busy 0.002 x 300\n",
 		     GPU_MIDDLE);
+	(void)look(&m);
+	pass(1.1); /* the driver samples its processes once a second */
 	s = look(&m);
 	assert_int_equal(s->n_processes, 300);
+	for (int i = 0; i < s->n_processes; i++)
+		assert_true(s->process[i].busy >= 0); /* -1: nothing known */
 	assert_int_equal(s->processes_left_out, 0);
 	assert_int_equal(known(&s->device[0], M_GPU_PROCESSES), 300);
 	machine_close(&m);
@@ -303,7 +307,7 @@ static void test_xid_and_loss(void **state)
 	expect(&m, GPU_EVENT_XID, &e);
 	assert_int_equal(e.code, 79);
 	assert_int_equal(e.index, 1);
-	assert_string_equal(e.text, "XID 79 on GPU 1: the GPU has fallen off the bus");
+	assert_string_equal(e.text, "XID 79 on GPU 1: fell off the bus");
 	expect(&m, GPU_EVENT_LOST, &e);
 	assert_int_equal(e.index, 1);
 	assert_int_equal(look(&m)->device[1].state, GPU_LOST);
@@ -366,6 +370,28 @@ static void test_error_codes_of_calls(void **state)
 	machine_close(&m);
 }
 
+/* One that takes no call right after it was initialised is a problem with words, not "no GPU". */
+static void test_uninitialised(void **state)
+{
+	const struct gpu_snapshot *s;
+	struct machine m;
+
+	(void)state;
+	machine_open(&m, "gpu \"NVIDIA H100 80GB HBM3\"\n  error any 1\n", GPU_SLOW);
+	s = look(&m);
+	assert_int_equal(s->n_devices, 0);
+	assert_non_null(strstr(s->problem[GPU_NVIDIA], "not initialised"));
+	machine_close(&m);
+	/* Only while it is read: its row says so. */
+	machine_open(&m, "gpu \"NVIDIA H100 80GB HBM3\"\n  error nvmlDeviceGetUtilizationRates 1\n",
+		     GPU_SLOW);
+	s = look(&m);
+	assert_int_equal(s->n_devices, 1);
+	assert_int_equal(s->device[0].state, GPU_FAILED);
+	assert_string_equal(s->device[0].name, "NVIDIA H100 80GB HBM3");
+	machine_close(&m);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +400,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_unified),        cmocka_unit_test(test_throttled),
 		cmocka_unit_test(test_xid_and_loss),   cmocka_unit_test(test_pcie_is_apart),
 		cmocka_unit_test(test_codes),          cmocka_unit_test(test_error_codes_of_calls),
+		cmocka_unit_test(test_uninitialised),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "gpu-helper") == 0)

@@ -49,6 +49,29 @@ static void test_host(void **state)
 	assert_non_null(o.why);
 }
 
+/* A driver that passes numbers on as the process sees them: the process of that number here is an
+ * accident when it has no GPU code and one further in has. */
+static void test_host_inner(void **state)
+{
+	struct gpu_candidate all[] = {
+		{ .pid = 1, .gpu_known = true },
+		{ .pid = 900, .inner = { 1 }, .gpu_known = true, .gpu_code = true },
+		{ .pid = 901, .inner = { 1 }, .gpu_known = true, .gpu_code = true },
+	};
+	struct gpu_owner o;
+
+	(void)state;
+	assert_int_equal(gpu_owner_find(1, true, all, 2).pid, 900);
+	assert_int_equal(gpu_owner_find(1, true, all + 1, 1).pid, 900);
+	o = gpu_owner_find(1, true, all, 3);
+	assert_int_equal(o.pid, 0);
+	assert_non_null(o.why);
+	all[0].gpu_known = false;
+	assert_int_equal(gpu_owner_find(1, true, all, 2).pid, 0);
+	all[0].gpu_known = all[0].gpu_code = true;
+	assert_int_equal(gpu_owner_find(1, true, all, 2).pid, 1);
+}
+
 static void test_container(void **state)
 {
 	const struct gpu_candidate by_chance[] = { { .pid = 40, .gpu_known = true } };
@@ -135,9 +158,9 @@ static void test_code_loaded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nspid),       cmocka_unit_test(test_host),
-		cmocka_unit_test(test_container),   cmocka_unit_test(test_first_namespace),
-		cmocka_unit_test(test_code_loaded),
+		cmocka_unit_test(test_nspid),           cmocka_unit_test(test_host),
+		cmocka_unit_test(test_host_inner),      cmocka_unit_test(test_container),
+		cmocka_unit_test(test_first_namespace), cmocka_unit_test(test_code_loaded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,14 @@ static void test_container_variable(void **state)
 
 	(void)state;
 	three_nvidia(true);
+	/* images for CUDA set it: no mask, and it gives the job nothing */
 	SEES("NVIDIA_VISIBLE_DEVICES=all", "YYY");
+	assert_false(v.masked[GPU_NVIDIA]);
+	assert_string_equal(v.variable[GPU_NVIDIA], "");
+	SEES("NVIDIA_VISIBLE_DEVICES=", "YYY");
+	assert_false(v.masked[GPU_NVIDIA]);
+	assert_string_equal(v.why, "");
+	SEES("NVIDIA_VISIBLE_DEVICES=all\0CUDA_VISIBLE_DEVICES=1", "NYN");
 	assert_true(v.masked[GPU_NVIDIA]);
 	SEES("NVIDIA_VISIBLE_DEVICES=none", "NNN");
 	assert_true(v.none[GPU_NVIDIA]);
