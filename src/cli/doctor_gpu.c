@@ -115,6 +115,19 @@ static void tell(const struct gpu_snapshot *s, struct gpu_client *c, struct doct
 		doctor_effect(r, "%s", problem);
 }
 
+static void tell_silence(struct gpu_client *c, struct doctor_row *r)
+{
+	struct gpu_event e;
+
+	doctor_set(r, DOCTOR_MISSING, "the driver does not answer within %d s", PATIENCE_S);
+	doctor_effect(r, "records have no GPU figures until it does");
+	while (gpu_client_event(c, &e))
+		if (e.kind == GPU_EVENT_GAVE_UP) {
+			doctor_set(r, DOCTOR_MISSING, "not read");
+			doctor_effect(r, "%s", e.text);
+		}
+}
+
 static void look_gpus(const struct doctor *d, struct doctor_row *r)
 {
 	struct gpu_client_options o = { .nvml = nvml_path(NULL),
@@ -132,8 +145,7 @@ static void look_gpus(const struct doctor *d, struct doctor_row *r)
 	if (s) {
 		tell(s, c, r);
 	} else {
-		doctor_set(r, DOCTOR_MISSING, "the driver does not answer within %d s", PATIENCE_S);
-		doctor_effect(r, "records have no GPU figures until it does");
+		tell_silence(c, r);
 	}
 	gpu_client_close(c);
 }

@@ -146,6 +146,7 @@ bool smi_trouble(struct smi_gpus *g, char *ret, size_t size)
 		/* One that was replaced is none of the user's business; why it was, is. */
 		if (event.kind == GPU_EVENT_REPLACED || event.kind == GPU_EVENT_BACK)
 			continue;
+		g->told_silence |= event.kind == GPU_EVENT_GAVE_UP; /* it says why */
 		text_safe_copy(ret, size, event.text);
 		return true;
 	}
