@@ -92,8 +92,12 @@ void gpu_keep_known(struct gpu_client *c)
 		if (was->partition >= 0)
 			continue;
 		row = row_of(c->next, was, i);
-		if (row < 0)
+		/* In a part of a reading it was only announced: a driver that then takes no call has
+		 * none. */
+		if (row < 0 && (c->last->whole || gpu_is_skipped(c, was)))
 			add_missing(c, was);
+		else if (row < 0)
+			continue;
 		else if (c->next->device[row].state == GPU_KNOWN)
 			keep_index(c->next, row, was->index);
 		else
