@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One list of pieces for all that a sample is expected to need, in this order:
+ *
+ *	runtime, interpreters, GILs, a few code objects to look at again,
+ *	thread 1: {tstate, chunks, single frames}, the same once more, thread 2: ...
+ *
+ * The kernel reads pieces in the order given. Nothing of a thread's second copy is read before all of
+ * its first has been: that is what makes two equal copies a proof.
+ */
+#include "stack/py/process.h"
+
+#include <errno.h>
+
+#define ARENA_MAX (64u << 20)
+/* Single frames this close are read as one piece: a page costs 0.35 us, a kilobyte 0.07. */
+#define GAP_MAX   1024u
+#define GROUP_MAX 16384u
+
+/* A piece of n bytes behind the others; its place in the arena goes to *ret. */
+static int piece_add(struct py_process *p, uint64_t at, uint32_t n, uint32_t *ret)
+{
+	struct mem_piece *piece;
+	size_t start = (p->arena.n + 7) & ~(size_t)7;
+
+	if (start + n > ARENA_MAX)
+		return -ENOBUFS;
+	if (!vec_reserve(&p->arena, start + n))
+		return -ENOMEM;
+	piece = vec_push(&p->pieces);
+	if (!piece)
+		return -ENOMEM;
+	p->arena.n = start + n;
+	piece->at = at;
+	piece->n = n;
+	*ret = (uint32_t)start;
+	return 0;
+}
+
+/* One read from the lowest to behind the highest of the fields in a row of a structure. */
+static void runtime_span(const struct py_layout *l, uint32_t *start, uint32_t *n)
+{
+	uint32_t end = l->runtime_interpreters + 8;
+
+	*start = l->runtime_interpreters;
+	if (l->runtime_current != PY_ABSENT && l->runtime_current + 8 > end)
+		end = l->runtime_current + 8;
+	*n = end - *start;
+}
+
+static void interp_span(const struct py_layout *l, uint32_t *start, uint32_t *n)
+{
+	uint32_t low = l->interp_next < l->interp_threads ? l->interp_next : l->interp_threads;
+	uint32_t end =
+	    (l->interp_next > l->interp_threads ? l->interp_next : l->interp_threads) + 8;
+
+	if (l->interp_collecting != PY_ABSENT && l->interp_collecting > low &&
+	    l->interp_collecting - low < 1024 && l->interp_collecting + 4 > end)
+		end = l->interp_collecting + 4;
+	*start = low;
+	*n = end - low;
+}
+
+static int add_shared(struct py_process *p)
+{
+	const struct py_layout *l = &p->place.layout;
+	uint32_t start, n;
+	int r;
+
+	runtime_span(l, &start, &n);
+	r = piece_add(p, p->place.runtime + start, n, &p->runtime_copy);
+	interp_span(l, &start, &n);
+	for (size_t i = 0; r == 0 && i < p->interps.n; i++) {
+		struct py_interp *interp = &p->interps.v[i];
+
+		interp->span_piece = (uint32_t)p->pieces.n;
+		r = piece_add(p, interp->at + start, n, &interp->span);
+		interp->gil_piece = (uint32_t)p->pieces.n;
+		if (r == 0 && l->interp_gil != PY_ABSENT)
+			r = piece_add(p, interp->gil + 8, 24, &interp->gil_copy);
+	}
+	p->checks_piece = (uint32_t)p->pieces.n;
+	for (unsigned i = 0; r == 0 && i < p->codes.checks_n; i++) {
+		uint32_t at;
+
+		r = piece_add(p, p->codes.slots.v[p->codes.checks[i]].at, l->code_size, &at);
+		if (i == 0)
+			p->checks_copy = at;
+	}
+	return r;
+}
+
+/* The single frames, neighbours together. A gap is never longer than a page is, so both its ends being
+ * mapped it mostly is, too; where not, the group fails and is forgotten. */
+static int add_spots(struct py_process *p, struct py_tstate *t, unsigned which)
+{
+	struct py_spot *spots = t->spots.v;
+	size_t i = 0;
+	int r = 0;
+
+	while (r == 0 && i < t->spots.n) {
+		uint64_t start = spots[i].at, end = start;
+		uint32_t at, piece = (uint32_t)p->pieces.n - t->piece[which];
+		size_t k = i;
+
+		while (k < t->spots.n && spots[k].at - start < GROUP_MAX &&
+		       (spots[k].at <= end || spots[k].at - end <= GAP_MAX || k == i)) {
+			end = spots[k].at + spots[k].n > end ? spots[k].at + spots[k].n : end;
+			k++;
+		}
+		r = piece_add(p, start, (uint32_t)(end - start), &at);
+		for (; r == 0 && i < k; i++) {
+			spots[i].offset = at - t->copy[which] + (uint32_t)(spots[i].at - start);
+			spots[i].piece = piece;
+		}
+	}
+	return r;
+}
+
+static int add_copy(struct py_process *p, struct py_tstate *t, unsigned which)
+{
+	const struct py_layout *l = &p->place.layout;
+	uint32_t at = 0;
+	int r;
+
+	t->piece[which] = (uint32_t)p->pieces.n;
+	r = piece_add(p, t->at, l->thread_size, &t->copy[which]);
+	for (size_t i = 0; r == 0 && i < t->windows.n; i++) {
+		r = piece_add(p, t->windows.v[i].at, t->windows.v[i].n, &at);
+		t->windows.v[i].offset = at - t->copy[which];
+	}
+	if (r == 0)
+		r = add_spots(p, t, which);
+	/* A new thread may get both the tstate and the pthread_t of one that ended. */
+	if (which == 0)
+		t->tid_piece = 0;
+	if (r == 0 && which == 0 && p->pthread_tid != PY_ABSENT && t->pthread) {
+		t->tid_piece = (uint32_t)p->pieces.n;
+		r = piece_add(p, t->pthread + p->pthread_tid, 4, &at);
+	}
+	return r;
+}
+
+/* Holders of the GIL, as of the beginning of the batch. */
+static void read_holders(struct py_process *p)
+{
+	const struct py_layout *l = &p->place.layout;
+	uint32_t start, n;
+
+	runtime_span(l, &start, &n);
+	for (size_t i = 0; i < p->interps.n; i++) {
+		struct py_interp *interp = &p->interps.v[i];
+		const uint8_t *gil = p->arena.v + interp->gil_copy;
+
+		interp->holder = 0;
+		if (l->runtime_current != PY_ABSENT)
+			interp->holder =
+			    py_u64(p->arena.v + p->runtime_copy, l->runtime_current - start);
+		else if (!p->pieces.v[interp->gil_piece].failed &&
+			 py_i32(gil, l->gil_locked - 8) > 0)
+			interp->holder = py_u64(gil, l->gil_holder - 8);
+	}
+}
+
+/* `first`: of this sample, with everything; later ones read the threads that are not done. */
+int py_batch_read(struct py_process *p, bool first)
+{
+	uint32_t offset = 0;
+	int r;
+
+	p->batch++;
+	p->pieces.n = 0;
+	p->arena.n = 0;
+	r = add_shared(p);
+	for (size_t i = 0; r == 0 && i < p->threads.n; i++) {
+		struct py_tstate *t = &p->threads.v[i];
+
+		t->read = false;
+		if (!first && t->done)
+			continue;
+		r = add_copy(p, t, 0);
+		if (r == 0)
+			r = add_copy(p, t, 1);
+		t->read = r == 0;
+		if (r == -ENOBUFS) /* the rest waits for the next attempt */
+			break;
+	}
+	if (r < 0 && r != -ENOBUFS)
+		return r;
+	for (size_t i = 0; i < p->pieces.n; i++) {
+		struct mem_piece *piece = &p->pieces.v[i];
+
+		offset = (offset + 7) & ~7u;
+		piece->to = p->arena.v + offset;
+		offset += piece->n;
+	}
+	r = mem_read_pieces(p->mem, p->pieces.v, p->pieces.n);
+	if (r < 0)
+		return r;
+	if (p->pieces.v[0].failed)
+		return -ESTALE;
+	if (first)
+		read_holders(p);
+	return 0;
+}
+
+const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t, unsigned which)
+{
+	if (!t->read || p->pieces.v[t->piece[which]].failed)
+		return NULL;
+	return p->arena.v + t->copy[which];
+}
+
+struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret_place)
+{
+	size_t low = 0, high = t->spots.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->spots.v[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (ret_place)
+		*ret_place = low;
+	return low < t->spots.n && t->spots.v[low].at == at ? &t->spots.v[low] : NULL;
+}
+
+const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t at,
+			  uint32_t n)
+{
+	const uint8_t *copy = p->arena.v + t->copy[which];
+	const struct mem_piece *pieces = &p->pieces.v[t->piece[which]];
+	struct py_spot *spot;
+
+	if (!t->read)
+		return NULL;
+	for (size_t i = 0; i < t->windows.n; i++) {
+		const struct py_window *w = &t->windows.v[i];
+
+		if (at >= w->at && at - w->at < w->n && w->n - (at - w->at) >= n)
+			return pieces[1 + i].failed ? NULL : copy + w->offset + (at - w->at);
+	}
+	spot = py_spot_find(t, at, NULL);
+	if (!spot || spot->n < n)
+		return NULL;
+	spot->used = p->tick;
+	return pieces[spot->piece].failed ? NULL : copy + spot->offset;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux 6.12;
+ * from 424 on they are the same everywhere. A 32-bit program on a 64-bit kernel has other numbers.
+ */
+#include "stack/wait/calls.h"
+
+const struct call_row call_rows[] = {
+	/* name, x86_64, aarch64 */
+	{ "read", { 0, 63 }, CALL_FD },
+	{ "write", { 1, 64 }, CALL_FD },
+	{ "readv", { 19, 65 }, CALL_FD },
+	{ "writev", { 20, 66 }, CALL_FD },
+	{ "pread64", { 17, 67 }, CALL_FD },
+	{ "pwrite64", { 18, 68 }, CALL_FD },
+	{ "preadv", { 295, 69 }, CALL_FD },
+	{ "pwritev", { 296, 70 }, CALL_FD },
+	{ "preadv2", { 327, 286 }, CALL_FD },
+	{ "pwritev2", { 328, 287 }, CALL_FD },
+	{ "ioctl", { 16, 29 }, CALL_FD },
+	{ "close", { 3, 57 }, CALL_FD },
+	{ "sendfile", { 40, 71 }, CALL_FD },
+	{ "splice", { 275, 76 }, CALL_FD },
+	{ "tee", { 276, 77 }, CALL_FD },
+	{ "vmsplice", { 278, 75 }, CALL_FD },
+	{ "copy_file_range", { 326, 285 }, CALL_FD },
+	{ "fsync", { 74, 82 }, CALL_FD },
+	{ "fdatasync", { 75, 83 }, CALL_FD },
+	{ "sync_file_range", { 277, 84 }, CALL_FD },
+	{ "syncfs", { 306, 267 }, CALL_FD },
+	{ "ftruncate", { 77, 46 }, CALL_FD },
+	{ "fallocate", { 285, 47 }, CALL_FD },
+	{ "getdents64", { 217, 61 }, CALL_FD },
+	{ "readahead", { 187, 213 }, CALL_FD },
+	{ "fadvise64", { 221, 223 }, CALL_FD },
+	{ "fstat", { 5, 80 }, CALL_FD },
+	{ "lseek", { 8, 62 }, CALL_FD },
+	{ "connect", { 42, 203 }, CALL_FD },
+	{ "accept", { 43, 202 }, CALL_FD },
+	{ "accept4", { 288, 242 }, CALL_FD },
+	{ "sendto", { 44, 206 }, CALL_FD },
+	{ "recvfrom", { 45, 207 }, CALL_FD },
+	{ "sendmsg", { 46, 211 }, CALL_FD },
+	{ "recvmsg", { 47, 212 }, CALL_FD },
+	{ "sendmmsg", { 307, 269 }, CALL_FD },
+	{ "recvmmsg", { 299, 243 }, CALL_FD },
+	{ "open", { 2, -1 }, CALL_FILE },
+	{ "openat", { 257, 56 }, CALL_FILE },
+	{ "openat2", { 437, 437 }, CALL_FILE },
+	{ "stat", { 4, -1 }, CALL_FILE },
+	{ "lstat", { 6, -1 }, CALL_FILE },
+	{ "newfstatat", { 262, 79 }, CALL_FILE },
+	{ "statx", { 332, 291 }, CALL_FILE },
+	{ "access", { 21, -1 }, CALL_FILE },
+	{ "faccessat", { 269, 48 }, CALL_FILE },
+	{ "readlink", { 89, -1 }, CALL_FILE },
+	{ "readlinkat", { 267, 78 }, CALL_FILE },
+	{ "rename", { 82, -1 }, CALL_FILE },
+	{ "renameat", { 264, 38 }, CALL_FILE },
+	{ "renameat2", { 316, 276 }, CALL_FILE },
+	{ "unlink", { 87, -1 }, CALL_FILE },
+	{ "unlinkat", { 263, 35 }, CALL_FILE },
+	{ "mkdir", { 83, -1 }, CALL_FILE },
+	{ "mkdirat", { 258, 34 }, CALL_FILE },
+	{ "sync", { 162, 81 }, CALL_FILE },
+	{ "execve", { 59, 221 }, CALL_FILE },
+	{ "flock", { 73, 32 }, CALL_FILELOCK },
+	{ "fcntl", { 72, 25 }, CALL_FILELOCK },
+	{ "futex", { 202, 98 }, CALL_FUTEX },
+	{ "futex_waitv", { 449, 449 }, CALL_FUTEX2 },
+	{ "futex_wait", { 455, 455 }, CALL_FUTEX2 },
+	{ "semop", { 65, 193 }, CALL_SEMAPHORE },
+	{ "semtimedop", { 220, 192 }, CALL_SEMAPHORE },
+	{ "poll", { 7, -1 }, CALL_POLL },
+	{ "ppoll", { 271, 73 }, CALL_POLL },
+	{ "select", { 23, -1 }, CALL_SELECT },
+	{ "pselect6", { 270, 72 }, CALL_SELECT },
+	{ "epoll_wait", { 232, -1 }, CALL_EPOLL },
+	{ "epoll_pwait", { 281, 22 }, CALL_EPOLL },
+	{ "epoll_pwait2", { 441, 441 }, CALL_EPOLL },
+	{ "nanosleep", { 35, 101 }, CALL_SLEEP },
+	{ "clock_nanosleep", { 230, 115 }, CALL_SLEEP },
+	{ "wait4", { 61, 260 }, CALL_WAIT4 },
+	{ "waitid", { 247, 95 }, CALL_WAITID },
+	{ "vfork", { 58, -1 }, CALL_OTHER },
+	{ "clone", { 56, 220 }, CALL_OTHER },
+	{ "mq_timedsend", { 242, 182 }, CALL_QUEUE },
+	{ "mq_timedreceive", { 243, 183 }, CALL_QUEUE },
+	{ "msgsnd", { 69, 189 }, CALL_QUEUE },
+	{ "msgrcv", { 70, 188 }, CALL_QUEUE },
+	{ "mmap", { 9, 222 }, CALL_MEMORY },
+	{ "munmap", { 11, 215 }, CALL_MEMORY },
+	{ "mremap", { 25, 216 }, CALL_MEMORY },
+	{ "mprotect", { 10, 226 }, CALL_MEMORY },
+	{ "madvise", { 28, 233 }, CALL_MEMORY },
+	{ "brk", { 12, 214 }, CALL_MEMORY },
+	{ "msync", { 26, 227 }, CALL_MEMORY },
+	{ "mlock", { 149, 228 }, CALL_MEMORY },
+	{ "mbind", { 237, 235 }, CALL_MEMORY },
+	{ "move_pages", { 279, 239 }, CALL_MEMORY },
+	{ "restart_syscall", { 219, 128 }, CALL_RESTART },
+	{ "pause", { 34, -1 }, CALL_OTHER },
+	{ "rt_sigsuspend", { 130, 133 }, CALL_OTHER },
+	{ "rt_sigtimedwait", { 128, 137 }, CALL_OTHER },
+	{ "io_getevents", { 208, 4 }, CALL_OTHER },
+	{ "io_uring_enter", { 426, 426 }, CALL_OTHER },
+};
+
+const size_t call_rows_n = sizeof(call_rows) / sizeof(call_rows[0]);
+
+/* A hundred rows are looked through in less time than the read of one file of /proc takes to begin. */
+const struct call_row *call_find(enum call_machine machine, int64_t nr)
+{
+	if (nr < 0)
+		return NULL;
+	for (size_t i = 0; i < call_rows_n; i++)
+		if (call_rows[i].nr[machine] == nr)
+			return &call_rows[i];
+	return NULL;
+}

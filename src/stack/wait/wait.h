@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a thread of another process is doing: running, queued for a CPU, or waiting, and for what. From
+ * outside and without pausing it.
+ *
+ * The kernel says which system call a sleeping thread is in and with what arguments
+ * (/proc/PID/task/TID/syscall, by the right to attach a debugger, as for reading memory). Where that
+ * is refused, what is left is the state letter and the kernel function it sleeps in (stat, wchan):
+ * `by` says which of the two an answer rests on.
+ *
+ * One thread at a time may use a wait_process. Once a thread has been seen, seeing it again allocates
+ * nothing.
+ */
+#ifndef SPOTTER_STACK_WAIT_WAIT_H
+#define SPOTTER_STACK_WAIT_WAIT_H
+
+#include "stack/mem.h"
+#include "stack/py/py.h"
+
+enum wait_kind {
+	WAIT_UNKNOWN,    /* it may not be looked at, or nothing told what it waits for */
+	WAIT_RUNNING,    /* on a CPU */
+	WAIT_RUNNABLE,   /* queued for a CPU */
+	WAIT_GIL,        /* a futex inside the GIL of its interpreter */
+	WAIT_LOCK,       /* any other futex, a semaphore, a lock on a file */
+	WAIT_PIPE,       /* a pipe or FIFO; wait_state.peer: whose */
+	WAIT_QUEUE,      /* a message queue of the kernel */
+	WAIT_FILE,       /* a call on a file, not in the disk's hands */
+	WAIT_SOCKET,     /* any socket, also between two processes of this machine */
+	WAIT_POLL,       /* several descriptors, or one by poll(); wait_state.on: what they are */
+	WAIT_SLEEP,      /* for a time only */
+	WAIT_CHILD,      /* the end of a process */
+	WAIT_GPU_DRIVER, /* a call on the device of a GPU */
+	WAIT_DISK,       /* a file, in uninterruptible sleep: storage */
+	WAIT_PAGE_FAULT, /* memory that is not there yet, or the kernel's management of it */
+	WAIT_TERMINAL,
+	WAIT_STOPPED, /* by a signal or a debugger */
+	WAIT_OTHER,   /* a system call that is none of these; wait_state.call */
+	WAIT_KINDS,
+};
+
+enum wait_by {
+	WAIT_BY_NOTHING,
+	WAIT_BY_STATE,  /* letter and kernel function */
+	WAIT_BY_SYSCALL /* the call with its arguments */
+};
+
+#define WAIT_WHAT_SIZE 96
+
+struct wait_state {
+	enum wait_kind kind;
+	enum wait_kind
+	    on; /* WAIT_POLL: what its descriptors are, by the first 16; WAIT_OTHER: they differ */
+	enum wait_by by;
+	char letter;      /* of /proc/PID/stat; 0: was not asked for */
+	int32_t nr;       /* of the system call; -1: in none, or not known */
+	const char *call; /* its name, NULL: in none, or not in our table */
+	int32_t fd;       /* -1: none */
+	pid_t
+	    peer; /* WAIT_PIPE, also by poll: the one process at the other end; 0: not known, or several */
+	uint32_t peers;  /* how many have the other end open */
+	uint64_t pc, sp; /* in user space; 0: not known (a running thread's are never) */
+	bool has_sched;
+	uint64_t run_ns, queue_ns; /* on and queued for a CPU, since the thread began */
+	char
+	    what[WAIT_WHAT_SIZE]; /* "pipe from pid 4711", "/data/a.tar", "TCP socket"; may be "" */
+};
+
+struct wait_job;
+struct wait_process;
+
+/* What the processes of a job share: who has which pipe open, and how many descriptors all of them may
+ * keep (three or so a thread; threads above that cost an open() a look). -ENOMEM. */
+int wait_job_open(struct wait_job **ret, size_t descriptors);
+/* Behind all its wait_close(). */
+void wait_job_close(struct wait_job *j);
+/* The processes among which the other ends of pipes are looked for: copied, at most WAIT_JOB_MAX. */
+#define WAIT_JOB_MAX 256
+void wait_job_set(struct wait_job *j, const pid_t *pids, size_t n);
+
+/* -ENOMEM. A refusal is no error: see wait_state.by and wait_refusal(). */
+int wait_open(struct wait_process **ret, struct wait_job *j, pid_t pid);
+void wait_close(struct wait_process *p);
+
+/* The ranges of the GILs of this process, from py_gil(): copied, at most WAIT_GILS_MAX. */
+#define WAIT_GILS_MAX 16
+void wait_set_gils(struct wait_process *p, const struct py_range *gils, size_t n);
+
+/* One thread, now (now_ns: any steady clock). 0; -ESRCH: it has ended; -ENOMEM. Running and runnable look alike at the moment
+ * itself: what its accounts say since the last look decides, so the first look always says running,
+ * and one label between two looks is the larger share; run_ns and queue_ns have both. */
+int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_state *ret);
+/* Drops threads that have not been looked at since the last call of this. */
+void wait_sweep(struct wait_process *p);
+
+/* Why system calls may not be looked at, and what to do. MEM_OK: they may. */
+enum mem_refusal wait_refusal(const struct wait_process *p, struct err *e);
+
+/* "gil", "pipe"... */
+const char *wait_kind_name(enum wait_kind kind);
+
+#endif
