@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "explain/activity.h"
 #include "explain/gpus.h"
 #include "model/window.h"
 
@@ -43,6 +44,7 @@ struct scene {
 	double main_cpu, main_delay; /* of the first thread, over the steady window; NAN */
 	const char *why_no_delay;    /* reason threads' waiting is not known */
 	struct gpus gpus;
+	struct activity activity;
 };
 
 /* 0 or -errno. */

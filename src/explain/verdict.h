@@ -12,10 +12,21 @@
 
 struct buf;
 
+enum { LEDGER_TOP = 5 };
+
+/* Where the CPU time of a role went. */
+struct ledger_top {
+	char function[100], file[200]; /* safe to show */
+	int line;                      /* 0: not known */
+	double share;                  /* of the role's CPU time */
+};
+
 struct ledger_line {
 	char role[32]; /* CPU ledger: role; time ledger: state */
 	int processes, threads;
 	double cores, seconds, share;
+	struct ledger_top top[LEDGER_TOP];
+	size_t n_top;
 };
 
 struct usage_gpu_process {
@@ -70,6 +81,7 @@ struct cannot_tell {
 struct overhead {
 	double cpu_share_of_core, rss_bytes;
 	double samples, samples_skipped;
+	double stack_samples, stack_unproven, stack_partial; /* NAN: stacks were not read */
 };
 
 struct verdict {
@@ -80,7 +92,14 @@ struct verdict {
 	struct usage usage;            /* over the whole run */
 	double cpu_seconds, cpu_cores; /* CPU ledger: what the kernel charged, over the window */
 	VEC(struct ledger_line) cpu;
-	double cpu_unaccounted;       /* share, may be slightly negative */
+	double cpu_unaccounted; /* share, may be slightly negative */
+	/* Time ledger: where the wall time of the critical thread went, over the window. */
+	int64_t time_pid, time_tid; /* 0: no stacks of it */
+	char time_name[64];         /* of the thread's process, safe to show */
+	VEC(struct ledger_line) time;
+	double time_unaccounted; /* share */
+	double time_error;       /* half the 95 % interval of the largest share, by its samples */
+	char level_why[200]; /* why not higher, and what to do; "" when it is as high as it gets */
 	VEC(struct finding) findings; /* ranked by gain */
 	VEC(struct finding) notes;
 	VEC(struct cannot_tell) blind;

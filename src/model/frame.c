@@ -13,6 +13,9 @@ void frame_done(struct frame *f)
 	vec_done(&f->lives);
 	vec_done(&f->events);
 	vec_done(&f->gaps);
+	vec_done(&f->places);
+	vec_done(&f->nodes);
+	vec_done(&f->stacks);
 	vec_done(&f->text);
 }
 
@@ -38,6 +41,8 @@ void frame_begin(struct frame *f, int64_t mono_ns, int64_t wall_ns)
 	f->mono_ns = mono_ns;
 	f->wall_ns = wall_ns;
 	f->samples.n = f->lives.n = f->events.n = f->gaps.n = f->text.n = 0;
+	f->places.n = f->nodes.n = f->stacks.n = 0;
+	f->stacks_from_ns = f->stacks_to_ns = 0;
 	f->failed = !vec_push(&f->text);
 }
 
@@ -94,6 +99,42 @@ void frame_event(struct frame *f, enum event_kind kind, uint32_t entity, double 
 	e->text = add_text(f, text, strlen(text));
 }
 
+void frame_place(struct frame *f, uint32_t id, const struct place *p)
+{
+	struct frame_place *x = vec_push(&f->places);
+
+	if (!x) {
+		f->failed = true;
+		return;
+	}
+	*x = (struct frame_place){ .id = id, .kind = p->kind, .line = p->line };
+	x->function = add_text(f, p->function, strnlen(p->function, NAME_MAX_BYTES));
+	x->file = add_text(f, p->file, strnlen(p->file, DETAIL_MAX_BYTES));
+	x->source = add_text(f, p->source, strnlen(p->source, NAME_MAX_BYTES));
+}
+
+void frame_node(struct frame *f, uint32_t id, const struct stack_node *n)
+{
+	struct frame_node *x = vec_push(&f->nodes);
+
+	if (!x) {
+		f->failed = true;
+		return;
+	}
+	*x = (struct frame_node){ .id = id, .parent = n->parent, .place = n->place };
+}
+
+void frame_stack(struct frame *f, const struct stack_row *row)
+{
+	struct stack_row *x = vec_push(&f->stacks);
+
+	if (!x) {
+		f->failed = true;
+		return;
+	}
+	*x = *row;
+}
+
 const char *frame_text(const struct frame *f, uint32_t offset)
 {
 	return offset < f->text.n ? f->text.v + offset : "";
@@ -127,6 +168,7 @@ static const char *const event_names[EVENT_KINDS] = {
 	[EVENT_GPU_LOST] = "gpu_lost",
 	[EVENT_GPU_HANG] = "gpu_hang",
 	[EVENT_GPU_HELPER] = "gpu_helper",
+	[EVENT_STACKS] = "stacks",
 	[EVENT_NOTE] = "note",
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/vec.h"
 #include "model/metric.h"
+#include "model/stacks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,6 +70,7 @@ enum event_kind {
 	EVENT_GPU_LOST,   /* a GPU fell off the bus or needs a reset */
 	EVENT_GPU_HANG,   /* a driver call does not return; value: seconds so far */
 	EVENT_GPU_HELPER, /* the process that talks to GPU drivers died or was replaced */
+	EVENT_STACKS,     /* the stacks of a process can be read, or not and why; value: level */
 	EVENT_NOTE,
 	EVENT_KINDS
 };
@@ -80,12 +82,30 @@ struct event {
 	double value;  /* exit status, new rate, size of the jump in seconds... */
 };
 
+/* What a number in stack rows means, told before its first use. Texts are offsets into frame.text. A
+ * place that is told again has got its source line. */
+struct frame_place {
+	uint32_t id;
+	enum place_kind kind;
+	int32_t line;
+	uint32_t function, file, source;
+};
+
+struct frame_node {
+	uint32_t id, parent, place;
+};
+
 struct frame {
 	int64_t mono_ns, wall_ns;
 	VEC(struct sample) samples;
 	VEC(struct life) lives;
 	VEC(struct event) events;
 	VEC(struct gap) gaps;
+	/* What threads did in a stretch of time that ended at or before this tick: about once a second. */
+	VEC(struct frame_place) places;
+	VEC(struct frame_node) nodes;
+	VEC(struct stack_row) stacks;
+	int64_t stacks_from_ns, stacks_to_ns; /* equal: no stacks in this frame */
 	VEC(char) text;
 	bool failed; /* out of memory: something is missing in it */
 };
@@ -103,6 +123,10 @@ void frame_gap(struct frame *f, enum metric_id metric, uint32_t entity, enum gap
 void frame_life(struct frame *f, const struct life *life, const char *name, const char *detail);
 void frame_event(struct frame *f, enum event_kind kind, uint32_t entity, double value,
 		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+void frame_place(struct frame *f, uint32_t id, const struct place *p);
+void frame_node(struct frame *f, uint32_t id, const struct stack_node *n);
+void frame_stack(struct frame *f, const struct stack_row *row);
 
 const char *frame_text(const struct frame *f, uint32_t offset);
 

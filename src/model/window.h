@@ -13,6 +13,8 @@
 #include "model/entity.h"
 #include "model/run.h"
 
+#include <errno.h>
+
 /* What one series did in the window, in the metric's unit. A value holds from its sample to the
  * next one (or to the end of its entity).
  *   counter: delta = growth in the window, resets allowed for. A counter of a process, thread or
@@ -46,6 +48,7 @@ struct window_gap {
 
 /* False stops the walk. */
 typedef bool (*window_point_fn)(const struct point *p, void *arg);
+typedef bool (*window_slice_fn)(const struct stack_slice *s, void *arg);
 
 struct window_ops {
 	/* 0, or -ENODATA when the series has no value in the window, or -errno (unreadable). */
@@ -60,6 +63,10 @@ struct window_ops {
 	/* Borrowed arrays, in order of time. */
 	const struct window_event *(*events)(void *src, size_t *ret_n);
 	const struct window_gap *(*gaps)(void *src, size_t *ret_n);
+	/* Slices of stacks that have a part in the range, in order of time; -ENODATA when there is
+	 * none. Old ones may be a minute long. Both may be NULL: a source without stacks. */
+	int (*stacks)(void *src, int64_t from, int64_t to, window_slice_fn fn, void *arg);
+	const struct stack_book *(*book)(void *src);
 };
 
 struct window {
@@ -87,6 +94,18 @@ static inline const struct entity_table *window_entities(const struct window *w)
 static inline double window_seconds(const struct window *w)
 {
 	return (double)(w->to_ns - w->from_ns) / 1e9;
+}
+
+/* 0, or -ENODATA when no stacks were recorded in it, or -errno (unreadable). */
+static inline int window_stacks(const struct window *w, window_slice_fn fn, void *arg)
+{
+	return w->ops->stacks ? w->ops->stacks(w->src, w->from_ns, w->to_ns, fn, arg) : -ENODATA;
+}
+
+/* NULL: the source has none. */
+static inline const struct stack_book *window_book(const struct window *w)
+{
+	return w->ops->book ? w->ops->book(w->src) : NULL;
 }
 
 /* Growth of a counter, mean or last value of a gauge; false when absent (and *ret untouched). */

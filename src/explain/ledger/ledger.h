@@ -12,5 +12,7 @@ struct scene;
 
 /* Fills cpu_seconds, cpu_cores, cpu and cpu_unaccounted of the verdict: 0 or -ENOMEM. */
 int ledger_cpu(const struct scene *s, const struct facts *f, struct verdict *v);
+/* Fills time*, of the verdict: nothing when no stacks of the critical thread were recorded. */
+int ledger_time(const struct scene *s, struct verdict *v);
 
 #endif

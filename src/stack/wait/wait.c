@@ -22,32 +22,6 @@
 
 static const char *const file_names[WAIT_FILES] = { "syscall", "schedstat", "stat", "wchan" };
 
-static const char *const kind_names[WAIT_KINDS] = {
-	[WAIT_UNKNOWN] = "unknown",
-	[WAIT_RUNNING] = "running",
-	[WAIT_RUNNABLE] = "runnable",
-	[WAIT_GIL] = "gil",
-	[WAIT_LOCK] = "lock",
-	[WAIT_PIPE] = "pipe",
-	[WAIT_QUEUE] = "queue",
-	[WAIT_FILE] = "file",
-	[WAIT_SOCKET] = "socket",
-	[WAIT_POLL] = "poll",
-	[WAIT_SLEEP] = "sleep",
-	[WAIT_CHILD] = "child",
-	[WAIT_GPU_DRIVER] = "gpu_driver",
-	[WAIT_DISK] = "disk",
-	[WAIT_PAGE_FAULT] = "page_fault",
-	[WAIT_TERMINAL] = "terminal",
-	[WAIT_STOPPED] = "stopped",
-	[WAIT_OTHER] = "other",
-};
-
-const char *wait_kind_name(enum wait_kind kind)
-{
-	return (unsigned)kind < WAIT_KINDS ? kind_names[kind] : "unknown";
-}
-
 int wait_open(struct wait_process **ret, struct wait_job *j, pid_t pid)
 {
 	struct wait_process *p = calloc(1, sizeof(*p));

@@ -14,30 +14,9 @@
 #ifndef SPOTTER_STACK_WAIT_WAIT_H
 #define SPOTTER_STACK_WAIT_WAIT_H
 
+#include "model/wait_kind.h"
 #include "stack/mem.h"
 #include "stack/py/py.h"
-
-enum wait_kind {
-	WAIT_UNKNOWN,    /* it may not be looked at, or nothing told what it waits for */
-	WAIT_RUNNING,    /* on a CPU */
-	WAIT_RUNNABLE,   /* queued for a CPU */
-	WAIT_GIL,        /* a futex inside the GIL of its interpreter */
-	WAIT_LOCK,       /* any other futex, a semaphore, a lock on a file */
-	WAIT_PIPE,       /* a pipe or FIFO; wait_state.peer: whose */
-	WAIT_QUEUE,      /* a message queue of the kernel */
-	WAIT_FILE,       /* a call on a file, not in the disk's hands */
-	WAIT_SOCKET,     /* any socket, also between two processes of this machine */
-	WAIT_POLL,       /* several descriptors, or one by poll(); wait_state.on: what they are */
-	WAIT_SLEEP,      /* for a time only */
-	WAIT_CHILD,      /* the end of a process */
-	WAIT_GPU_DRIVER, /* a call on the device of a GPU */
-	WAIT_DISK,       /* a file, in uninterruptible sleep: storage */
-	WAIT_PAGE_FAULT, /* memory that is not there yet, or the kernel's management of it */
-	WAIT_TERMINAL,
-	WAIT_STOPPED, /* by a signal or a debugger */
-	WAIT_OTHER,   /* a system call that is none of these; wait_state.call */
-	WAIT_KINDS,
-};
 
 enum wait_by {
 	WAIT_BY_NOTHING,
@@ -95,8 +74,5 @@ void wait_sweep(struct wait_process *p);
 
 /* Why system calls may not be looked at, and what to do. MEM_OK: they may. */
 enum mem_refusal wait_refusal(const struct wait_process *p, struct err *e);
-
-/* "gil", "pipe"... */
-const char *wait_kind_name(enum wait_kind kind);
 
 #endif

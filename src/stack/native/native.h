@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where in native code a thread of another process is, from outside and without pausing it: library
+ * and symbol.
+ *
+ * A thread that waits has its program counter and stack pointer in /proc/PID/task/TID/syscall; its
+ * callers follow from the unwind tables (.eh_frame), which are part of what is mapped: no file is
+ * opened. A thread that runs is only seen by a sampled instruction pointer (perf_event_open, CPU clock,
+ * user space only), where that is permitted.
+ *
+ * A frame is told only when it is proven by an unwind rule; nothing is guessed by looking for addresses
+ * that look like code.
+ *
+ * One thread at a time may use these. Seeing the same place again allocates nothing.
+ */
+#ifndef SPOTTER_STACK_NATIVE_NATIVE_H
+#define SPOTTER_STACK_NATIVE_NATIVE_H
+
+#include "stack/mem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct native_process;
+struct native_perf;
+
+enum { NATIVE_FRAMES_MAX = 64 };
+
+/* A place in native code. The pointers stay good until native_close(). */
+struct native_place {
+	const char *symbol; /* "cuStreamSynchronize"; "" no symbol covers the address */
+	const char *file;   /* path of what is mapped there, "[vdso]", or "" for anonymous memory */
+	bool libc;          /* of the C library, libpthread or the vdso: what waits, not what for */
+};
+
+/* -ENOMEM. Reads nothing yet. */
+int native_open(struct native_process **ret, pid_t pid);
+void native_close(struct native_process *p);
+
+/* What an address is in; false: nothing is mapped there that we know. Mappings are read again when an
+ * unknown address turns up (at most a few times a second: now_ns is any steady clock). */
+bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
+		  struct native_place *ret);
+
+/* Return addresses of a waiting thread from its pc and sp, innermost (pc itself) first: how many. Each
+ * is proven by the unwind tables; the walk ends where they, or the registers we know, end. It must be
+ * checked by the caller that the thread did not run meanwhile (schedstat unchanged, pc and sp equal). */
+size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
+		     uint64_t *addresses, size_t max);
+
+/* Sampled instruction pointers of threads, at this rate of their CPU time. Opening never fails for want
+ * of rights only: see native_perf_refusal(). -ENOMEM. threads: most that are watched at a time. */
+int native_perf_open(struct native_perf **ret, double hz, size_t threads);
+void native_perf_close(struct native_perf *p);
+/* Begins to watch a thread (no matter if it is watched already). 0; -EPERM, -EACCES: not permitted
+ * (then nothing is); -ENOSPC: as many as we may; -ESRCH. */
+int native_perf_watch(struct native_perf *p, pid_t tid);
+void native_perf_forget(struct native_perf *p, pid_t tid);
+/* The newest sample of a thread that has not been given before: user-space call chain as far as frame
+ * pointers reach, innermost first (at least 1), and when (CLOCK_MONOTONIC). 0: none new. */
+size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,
+			  int64_t *ret_ns);
+/* Why not, and the command that changes it; false: it is permitted, or has not been tried. */
+bool native_perf_refused(const struct native_perf *p, struct err *e);
+/* Tries once, on ourselves: 0, or -errno and the words. For doctor. */
+int native_perf_try(struct err *e);
+
+#endif
