@@ -2,6 +2,7 @@
 #include "model/history.h"
 
 #include "base/auto.h"
+#include "model/history_stacks.h"
 
 #include <errno.h>
 
@@ -35,6 +36,7 @@ struct history {
 	unsigned since_forget;
 	VEC(struct window_event) events; /* text owned */
 	VEC(struct window_gap) gaps;
+	struct history_stacks stacks;
 };
 
 static uint64_t key_of(unsigned metric, uint32_t entity)
@@ -69,6 +71,7 @@ void history_free(struct history *h)
 		free((char *)h->events.v[i].text);
 	vec_done(&h->events);
 	vec_done(&h->gaps);
+	history_stacks_done(&h->stacks);
 	map_done(&h->by_key);
 	entity_table_done(&h->entities);
 	run_info_done(&h->run);
@@ -296,7 +299,11 @@ int history_frame(struct history *h, const struct frame *f)
 		r = add_gap(h, f->mono_ns, &f->gaps.v[i]);
 	for (size_t i = 0; r >= 0 && i < f->events.n; i++)
 		r = add_event(h, f, &f->events.v[i]);
+	if (r >= 0)
+		r = history_stacks_frame(&h->stacks, f);
 	add_tick(h, f->mono_ns);
+	if (h->dropped)
+		history_stacks_forget(&h->stacks, first_kept(h));
 	if (++h->since_forget > h->points / 8 + 8) {
 		h->since_forget = 0;
 		forget(h);
@@ -387,6 +394,16 @@ static const struct window_gap *gaps_of(void *src, size_t *ret_n)
 	return h->gaps.v;
 }
 
+static int stacks_of(void *src, int64_t from, int64_t to, window_slice_fn fn, void *arg)
+{
+	return history_stacks_each(&((struct history *)src)->stacks, from, to, fn, arg);
+}
+
+static const struct stack_book *book_of(void *src)
+{
+	return &((struct history *)src)->stacks.book;
+}
+
 struct window history_window(struct history *h, int64_t from_ns)
 {
 	static const struct window_ops ops = {
@@ -396,6 +413,8 @@ struct window history_window(struct history *h, int64_t from_ns)
 		.run = run_of,
 		.events = events_of,
 		.gaps = gaps_of,
+		.stacks = stacks_of,
+		.book = book_of,
 	};
 	int64_t from = first_kept(h), start = h->run.started_mono_ns;
 

@@ -46,8 +46,8 @@ enum stack_flag {
 	STACK_UNPROVEN = 2, /* it has a Python stack, and nothing of it was proven */
 	STACK_JOINED = 4,   /* its native part is of a moment ago, at most half a period */
 	STACK_GIL = 8,      /* it held the GIL */
-	STACK_HELD = 16,    /* not read again: it had not run since it was */
-	STACK_PYTHON = 32,  /* a thread of an interpreter; without a node it runs no Python code */
+	STACK_HELD = 16, /* not read again: it had not run since it was (told by no sampler yet) */
+	STACK_PYTHON = 32, /* a thread of an interpreter; without a node it runs no Python code */
 };
 
 /* One thread in one stack during one slice. */
@@ -61,11 +61,22 @@ struct stack_row {
 	int64_t weight_ns; /* wall time these samples stand for */
 };
 
+/* "python", "native"; by name: PLACE_PYTHON only for its own name. */
+const char *place_kind_name(enum place_kind kind);
+enum place_kind place_kind_by_name(const char *name);
+/* "partial", "gil"... of one bit; NULL for a bit that has no name. By name: the bit, 0 unknown. */
+const char *stack_flag_name(unsigned bit);
+unsigned stack_flag_by_name(const char *name);
+
 struct stack_slice {
 	int64_t from_ns, to_ns;
 	const struct stack_row *rows;
 	size_t n;
 };
+
+/* Puts rows in order (entity, node, kind, on, peer, flags) and adds up those that are alike: how many
+ * are left. The order in which every source gives the rows of a slice. */
+size_t stack_rows_merge(struct stack_row *rows, size_t n);
 
 /* The numbers of a run, with their meaning. {0} is empty. Ids are dense and begin at 1. */
 struct stack_book {
@@ -75,7 +86,8 @@ struct stack_book {
 	struct map by_place;          /* hash -> first id with it */
 	VEC(uint32_t) place_next;     /* further ids of the same hash, 0: none */
 	VEC(char *) texts;            /* each once */
-	struct map by_text;           /* hash -> place in texts */
+	size_t text_bytes;  /* in all of them: bounded, whatever programs call their functions */
+	struct map by_text; /* hash -> place in texts */
 	VEC(uint32_t) text_next;
 };
 
@@ -93,7 +105,8 @@ int stack_book_set_node(struct stack_book *b, uint32_t id, uint32_t parent, uint
 /* NULL: none with this id. */
 const struct place *stack_book_find_place(const struct stack_book *b, uint32_t id);
 const struct stack_node *stack_book_find_node(const struct stack_book *b, uint32_t id);
-/* The places of a node, innermost first: how many were put (at most max, at most STACK_DEPTH_MAX). */
+/* The places of a node, innermost first: how many were put (at most max, at most STACK_DEPTH_MAX). Ends
+ * where a node is not known. A place may still be unknown: find_place then gives NULL. */
 size_t stack_book_walk(const struct stack_book *b, uint32_t node, uint32_t *places, size_t max);
 
 #endif

@@ -23,21 +23,42 @@ static bool is_block(const struct pending *p)
 	return p->kind >= PENDING_SECOND && p->kind <= PENDING_COARSE;
 }
 
-int backlog_block(struct backlog *b, enum pending_kind kind, enum entity_kind group,
-		  const struct series_block *block, int64_t slot_ns, unsigned frames)
+static bool is_stacks(const struct pending *p)
+{
+	return p->kind == PENDING_STACK_SECOND || p->kind == PENDING_STACK_MINUTE;
+}
+
+static bool is_blob(const struct pending *p)
+{
+	return is_block(p) || is_stacks(p);
+}
+
+/* A row with a blob; NULL without memory. */
+static struct pending *push_blob(struct backlog *b, enum pending_kind kind,
+				 const struct series_block *block)
 {
 	size_t at = b->bytes.len;
 	struct pending *p = vec_push(&b->rows);
 
 	if (!p)
-		return -ENOMEM;
+		return NULL;
 	buf_put(&b->bytes, block->blob, block->n);
 	if (!buf_ok(&b->bytes)) {
 		b->bytes.failed = false;
 		b->rows.n--;
-		return -ENOMEM;
+		return NULL;
 	}
 	*p = (struct pending){ .kind = kind, .t_ns = block->t1_ns, .at = at, .n = block->n };
+	return p;
+}
+
+int backlog_block(struct backlog *b, enum pending_kind kind, enum entity_kind group,
+		  const struct series_block *block, int64_t slot_ns, unsigned frames)
+{
+	struct pending *p = push_blob(b, kind, block);
+
+	if (!p)
+		return -ENOMEM;
 	p->block.group = group;
 	p->block.t0_ns = block->t0_ns;
 	p->block.t1_ns = block->t1_ns;
@@ -45,6 +66,20 @@ int backlog_block(struct backlog *b, enum pending_kind kind, enum entity_kind gr
 	p->block.samples = block->samples;
 	p->block.slot_ns = slot_ns;
 	p->block.frames = frames;
+	return 0;
+}
+
+int backlog_stacks(struct backlog *b, enum pending_kind kind, const struct series_block *block,
+		   unsigned slices)
+{
+	struct pending *p = push_blob(b, kind, block);
+
+	if (!p)
+		return -ENOMEM;
+	p->stacks.t0_ns = block->t0_ns;
+	p->stacks.t1_ns = block->t1_ns;
+	p->stacks.samples = block->samples;
+	p->stacks.slices = slices;
 	return 0;
 }
 
@@ -112,6 +147,45 @@ int backlog_gap(struct backlog *b, int64_t t_ns, const struct gap *gap)
 	return 0;
 }
 
+int backlog_place(struct backlog *b, const struct frame *f, const struct frame_place *place)
+{
+	struct pending *p = push_row(b, PENDING_PLACE, 0);
+
+	if (!p)
+		return -ENOMEM;
+	p->place = *place;
+	p->at = put_text(b, frame_text(f, place->function));
+	p->at2 = put_text(b, frame_text(f, place->file));
+	put_text(b, frame_text(f, place->source));
+	p->n = b->bytes.len - p->at;
+	return check_text(b);
+}
+
+int backlog_node(struct backlog *b, const struct frame_node *node)
+{
+	struct pending *p = push_row(b, PENDING_NODE, 0);
+
+	if (!p)
+		return -ENOMEM;
+	p->node = *node;
+	return 0;
+}
+
+unsigned backlog_drop_stacks(struct backlog *b, int64_t t0_ns)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++) {
+		struct pending *p = &b->rows.v[i];
+
+		if (p->kind != PENDING_STACK_SECOND || p->stacks.t0_ns < t0_ns)
+			continue;
+		n += p->stacks.slices;
+		p->kind = PENDING_NOTHING;
+	}
+	return n;
+}
+
 void backlog_drop_seconds(struct backlog *b, int64_t slot_ns)
 {
 	for (size_t i = 0; i < b->rows.n; i++)
@@ -129,6 +203,16 @@ uint64_t backlog_frames(const struct backlog *b)
 	return n;
 }
 
+uint64_t backlog_slices(const struct backlog *b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < b->rows.n; i++)
+		if (is_stacks(&b->rows.v[i]))
+			n += b->rows.v[i].stacks.slices;
+	return n;
+}
+
 /* Moves what is left to the front, rows and bytes. */
 static void pack(struct backlog *b)
 {
@@ -140,7 +224,7 @@ static void pack(struct backlog *b)
 
 		if (p.kind == PENDING_NOTHING)
 			continue;
-		if (!is_block(&p) && p.kind != PENDING_GAP)
+		if (p.kind == PENDING_LIFE || p.kind == PENDING_EVENT)
 			n = strlen(b->bytes.data + from) + 1;
 		if (p.kind == PENDING_LIFE) /* its two texts lie side by side */
 			n += strlen(b->bytes.data + p.at2) + 1;
@@ -163,17 +247,20 @@ uint64_t backlog_trim(struct backlog *b, int64_t now_ns)
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct pending *p = &b->rows.v[i];
 
-		kept += is_block(p) ? p->n : 0;
+		kept += is_blob(p) ? p->n : 0;
 	}
 	for (size_t i = 0; i < b->rows.n; i++) {
 		struct pending *p = &b->rows.v[i];
-		bool raw = p->kind == PENDING_SECOND || p->kind == PENDING_MINUTE;
+		bool raw = p->kind == PENDING_SECOND || p->kind == PENDING_MINUTE || is_stacks(p);
 		bool old = raw && p->t_ns < now_ns - BACKLOG_SECONDS * NS_PER_S;
 
-		if (!is_block(p) || (!old && kept <= BACKLOG_BYTES))
+		if (!is_blob(p) || (!old && kept <= BACKLOG_BYTES))
 			continue;
 		kept -= p->n;
-		lost += p->block.frames;
+		if (is_stacks(p))
+			b->lost_slices += p->stacks.slices;
+		else
+			lost += p->block.frames;
 		p->kind = PENDING_NOTHING;
 	}
 	pack(b);

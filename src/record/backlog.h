@@ -23,15 +23,20 @@ enum pending_kind {
 	PENDING_MINUTE,
 	PENDING_FINE,
 	PENDING_COARSE,
+	PENDING_STACK_SECOND,
+	PENDING_STACK_MINUTE,
 	PENDING_LIFE,
 	PENDING_EVENT,
 	PENDING_GAP,
+	PENDING_PLACE,
+	PENDING_NODE,
 };
 
 struct pending {
 	enum pending_kind kind;
 	int64_t t_ns; /* lives, events, gaps: of the frame; blocks: of the last tick */
-	/* Offsets into backlog.bytes: the blob; or the two texts. */
+	/* Offsets into backlog.bytes: the blob; or the two texts (places: three, the last behind
+	 * the second). */
 	size_t at, n, at2;
 	union {
 		struct {
@@ -46,12 +51,20 @@ struct pending {
 		struct life life;
 		struct event event;
 		struct gap gap;
+		struct frame_place place;
+		struct frame_node node;
+		struct {
+			int64_t t0_ns, t1_ns;
+			uint64_t samples;
+			unsigned slices; /* lost when this is dropped */
+		} stacks;
 	};
 };
 
 struct backlog {
 	VEC(struct pending) rows;
 	struct buf bytes;
+	uint64_t lost_slices; /* of stacks, since the beginning */
 };
 
 void backlog_done(struct backlog *b);
@@ -63,11 +76,19 @@ int backlog_life(struct backlog *b, const struct frame *f, const struct life *li
 		 enum entity_kind kind);
 int backlog_event(struct backlog *b, int64_t t_ns, const struct event *event, const char *text);
 int backlog_gap(struct backlog *b, int64_t t_ns, const struct gap *gap);
+int backlog_place(struct backlog *b, const struct frame *f, const struct frame_place *place);
+int backlog_node(struct backlog *b, const struct frame_node *node);
+/* kind: PENDING_STACK_*. */
+int backlog_stacks(struct backlog *b, enum pending_kind kind, const struct series_block *block,
+		   unsigned slices);
+/* Takes back the seconds of stacks that begin at t0_ns or later: the number of slices in them. */
+unsigned backlog_drop_stacks(struct backlog *b, int64_t t0_ns);
 /* Takes back the second blocks from slot_ns on: their minute has come. */
 void backlog_drop_seconds(struct backlog *b, int64_t slot_ns);
 /* Keeps it bounded; the number of ticks that were dropped. */
 uint64_t backlog_trim(struct backlog *b, int64_t now_ns);
-/* Ticks that would be lost if all of it were. */
+/* Ticks, and slices of stacks, that would be lost if all of it were. */
 uint64_t backlog_frames(const struct backlog *b);
+uint64_t backlog_slices(const struct backlog *b);
 
 #endif

@@ -162,13 +162,42 @@ static bool pack(ZSTD_CCtx *z, ZSTD_outBuffer *out, const void *p, size_t n, ZST
 	return true;
 }
 
+/* Makes room for what `total` bytes become at most, and begins. NULL: no memory, or too large. */
+static ZSTD_CCtx *pack_begin(struct block_codec *c, size_t total, ZSTD_outBuffer *out)
+{
+	ZSTD_CCtx *z = compressor(c);
+	size_t bound = ZSTD_compressBound(total) + 64;
+
+	c->packed.max = 2 * (size_t)BLOCK_MAX_BYTES;
+	buf_reset(&c->packed);
+	if (!z || total >= BLOCK_MAX_BYTES || !buf_reserve(&c->packed, bound))
+		return NULL;
+	*out = (ZSTD_outBuffer){ .dst = c->packed.data, .size = bound };
+	ZSTD_CCtx_reset(z, ZSTD_reset_session_only);
+	ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, c->thorough ? LEVEL_THOROUGH : LEVEL);
+	ZSTD_CCtx_setPledgedSrcSize(z, total);
+	return z;
+}
+
+int block_pack(struct block_codec *c, const void *p, size_t n, const void **ret_blob, size_t *ret_n)
+{
+	ZSTD_outBuffer out = { 0 };
+	ZSTD_CCtx *z = pack_begin(c, n, &out);
+
+	if (!z || !pack(z, &out, p, n, ZSTD_e_end))
+		return -ENOMEM;
+	*ret_blob = c->packed.data;
+	*ret_n = out.pos;
+	return 0;
+}
+
 int block_end(struct block_codec *c, const void **ret_blob, size_t *ret_n)
 {
 	uint8_t start[40] = { BLOCK_VERSION };
-	ZSTD_CCtx *z = compressor(c);
 	ZSTD_outBuffer out = { 0 };
-	size_t n_start = 1, total = 0, bound;
-	bool ok = z;
+	size_t n_start = 1, total = 0;
+	ZSTD_CCtx *z;
+	bool ok = true;
 
 	for (int i = 0; i < SECTIONS; i++) {
 		ok = ok && buf_ok(&c->sections[i]);
@@ -177,16 +206,9 @@ int block_end(struct block_codec *c, const void **ret_blob, size_t *ret_n)
 			n_start += put_varint(start + n_start, c->sections[i].len);
 	}
 	total += n_start;
-	bound = ZSTD_compressBound(total) + 64;
-	c->packed.max = 2 * (size_t)BLOCK_MAX_BYTES;
-	buf_reset(&c->packed);
-	if (!ok || total >= BLOCK_MAX_BYTES || !buf_reserve(&c->packed, bound))
+	z = ok ? pack_begin(c, total, &out) : NULL;
+	if (!z)
 		return -ENOMEM;
-	out.dst = c->packed.data;
-	out.size = bound;
-	ZSTD_CCtx_reset(z, ZSTD_reset_session_only);
-	ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, c->thorough ? LEVEL_THOROUGH : LEVEL);
-	ZSTD_CCtx_setPledgedSrcSize(z, total);
 	ok = pack(z, &out, start, n_start, ZSTD_e_continue);
 	for (int i = 0; i < SECTIONS && ok; i++)
 		ok = pack(z, &out, c->sections[i].data, c->sections[i].len,
@@ -215,24 +237,24 @@ void block_reader_done(struct block_reader *b)
 	vec_done(&b->ticks);
 }
 
-static int unpack(struct block_reader *b, const void *blob, size_t n)
+int block_unpack(struct block_codec *c, const void *blob, size_t n, size_t most, struct buf *ret)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(blob, n);
 	size_t got;
 
 	/* Unknown and broken sizes are the two largest numbers. */
-	if (!n || size == 0 || size >= BLOCK_MAX_BYTES)
+	if (!n || size == 0 || size >= most)
 		return -EBADMSG;
-	if (!b->codec.dctx)
-		b->codec.dctx = ZSTD_createDCtx();
-	b->plain.max = BLOCK_MAX_BYTES + 1;
-	buf_reset(&b->plain);
-	if (!b->codec.dctx || !buf_reserve(&b->plain, size))
+	if (!c->dctx)
+		c->dctx = ZSTD_createDCtx();
+	ret->max = most + 1;
+	buf_reset(ret);
+	if (!c->dctx || !buf_reserve(ret, size))
 		return -ENOMEM;
-	got = ZSTD_decompressDCtx(b->codec.dctx, b->plain.data, size, blob, n);
+	got = ZSTD_decompressDCtx(c->dctx, ret->data, size, blob, n);
 	if (ZSTD_isError(got) || got != size)
 		return -EBADMSG;
-	b->plain.len = got;
+	ret->len = got;
 	return 0;
 }
 
@@ -296,7 +318,7 @@ static int read_ticks(struct block_reader *b)
 int block_open(struct block_reader *b, const void *blob, size_t n)
 {
 	static const struct block_span none;
-	int r = unpack(b, blob, n);
+	int r = block_unpack(&b->codec, blob, n, BLOCK_MAX_BYTES, &b->plain);
 
 	b->ticks.n = 0;
 	b->id = 0;

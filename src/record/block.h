@@ -73,6 +73,13 @@ void block_put(struct block_codec *c, const struct block_head *h, const uint8_t 
 /* 0, or -ENOMEM (no memory, or beyond BLOCK_MAX_BYTES). */
 int block_end(struct block_codec *c, const void **ret_blob, size_t *ret_n);
 
+/* The wrapping alone, for other payloads: one zstd frame with its content size. The blob is borrowed
+ * until the next use of c. 0 or -ENOMEM. */
+int block_pack(struct block_codec *c, const void *p, size_t n, const void **ret_blob,
+	       size_t *ret_n);
+/* 0, -ENOMEM, -EBADMSG: not one, empty, or its content has `most` bytes or more. */
+int block_unpack(struct block_codec *c, const void *blob, size_t n, size_t most, struct buf *ret);
+
 /* One token: a sample `gap` (>= 1) ticks after the one before it. Returns its length. */
 size_t block_token(uint8_t out[BLOCK_TOKEN_MAX], uint32_t gap, int64_t before, int64_t raw);
 

@@ -5,7 +5,8 @@
  *	roll-ups of 10 s	30 rows of one bucket become one row of 30 when their 5 minutes are over
  *	blocks of a minute	thinned to one sample a second after keep_raw (15 min), except around
  *				events
- *	beyond max_bytes	the oldest blocks go, then the oldest 10 s roll-ups (threads first), then
+ *	stacks of a minute	added up to one slice, at the same age
+ *	beyond max_bytes	the oldest blocks and stacks go, then the oldest 10 s roll-ups (threads first), then
  *				the rows of threads and processes that are long gone. The 5 min roll-ups
  *				stay, so that the whole run can always be summed up.
  */
@@ -110,13 +111,14 @@ static bool is_counter(uint64_t id)
 	return metric < METRICS && metrics[metric].kind == KIND_COUNTER;
 }
 
-/* Anything worth a close look later? The end of a process is not, there may be thousands. */
+/* Anything worth a close look later? The end of a process is not, nor that its stacks can be read: there
+ * may be thousands. */
 static int has_event(struct record_writer *w, int64_t from_ns, int64_t to_ns)
 {
 	auto_stmt *s = NULL;
 	int r = db_prepare(w->db,
 			   "SELECT 1 FROM event WHERE t_ns BETWEEN ?1 AND ?2 AND kind NOT IN"
-			   " ('exit', 'exec', 'governor', 'note') LIMIT 1",
+			   " ('exit', 'exec', 'governor', 'note', 'stacks') LIMIT 1",
 			   &s);
 
 	if (r < 0)
@@ -173,6 +175,8 @@ static int thin_slot(struct record_writer *w, int64_t t0_ns, int64_t t1_ns)
 		}
 		sqlite3_reset(find);
 	}
+	if (r >= 0)
+		r = stacks_thin(w, t0_ns, t1_ns);
 	return end(w, r);
 }
 
@@ -221,16 +225,19 @@ static int note_kept(struct record_writer *w, const char *level, const char *gro
 	return db_run(s);
 }
 
-/* Deletes the oldest rows a query gives (id, group, end, bytes) until `over` bytes are gone. The
- * number of rows, 0 when there was none, or -errno. */
+/* Deletes the oldest rows a query gives (id, group, end, bytes) until `over` bytes are gone. A fifth
+ * column that is not 0 says it is a row of stack_slice. The number of rows, 0 when there was none, or
+ * -errno. */
 static int drop_oldest(struct record_writer *w, const char *query, const char *drop_sql,
 		       const char *level, int64_t over)
 {
-	auto_stmt *find = NULL, *drop = NULL;
+	auto_stmt *find = NULL, *drop = NULL, *drop_stacks = NULL;
 	int r = db_prepare(w->db, query, &find), n = 0;
 
 	if (r >= 0)
 		r = db_prepare(w->db, drop_sql, &drop);
+	if (r >= 0)
+		r = db_prepare(w->db, "DELETE FROM stack_slice WHERE id = ?1", &drop_stacks);
 	if (r >= 0)
 		r = begin(w);
 	if (r < 0)
@@ -239,11 +246,14 @@ static int drop_oldest(struct record_writer *w, const char *query, const char *d
 	if (sqlite3_bind_parameter_count(find) > 1)
 		db_int(find, 2, w->coarse_end_ns - ROLLUP_COARSE_NS);
 	while (over > 0 && (r = db_row(find)) > 0) {
+		bool stacks = sqlite3_column_count(find) > 4 && sqlite3_column_int(find, 4);
+
 		over -= sqlite3_column_int64(find, 3);
-		db_int(drop, 1, sqlite3_column_int64(find, 0));
-		r = db_run(drop);
+		db_int(stacks ? drop_stacks : drop, 1, sqlite3_column_int64(find, 0));
+		r = db_run(stacks ? drop_stacks : drop);
 		if (r >= 0)
-			r = note_kept(w, level, db_column(find, 1), sqlite3_column_int64(find, 2));
+			r = note_kept(w, stacks ? "stacks" : level, db_column(find, 1),
+				      sqlite3_column_int64(find, 2));
 		if (r < 0)
 			break;
 		n++;
@@ -256,8 +266,10 @@ static int drop_oldest(struct record_writer *w, const char *query, const char *d
 static int drop_blocks(struct record_writer *w, int64_t over)
 {
 	return drop_oldest(w,
-			   "SELECT id, grp, t1_ns + 1, length(data) FROM block WHERE"
-			   " level <> 'second' ORDER BY id LIMIT ?1",
+			   "SELECT id, grp, t1_ns + 1, length(data), 0, t0_ns FROM block WHERE"
+			   " level <> 'second' UNION ALL SELECT id, 'thread', t1_ns, length(data),"
+			   " 1, t0_ns FROM stack_slice WHERE level <> 'second' ORDER BY 6, 1"
+			   " LIMIT ?1",
 			   "DELETE FROM block WHERE id = ?1", "raw", over);
 }
 

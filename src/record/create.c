@@ -26,6 +26,7 @@ void writer_free(struct record_writer *w)
 	series_done(&w->series);
 	block_codec_done(&w->codec);
 	backlog_done(&w->backlog);
+	stacks_free(&w->stacks);
 	thin_done(&w->thin);
 	run_info_done(&w->run);
 	free(w->verdict);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The inside of a reader, shared by the files that are one: reader.c (opening, windows), load.c
- * (plain rows), stats.c (figures over a range) and points.c (the samples themselves).
+ * (plain rows), stats.c (figures over a range), points.c (the samples themselves) and stack_read.c
+ * (stacks).
  */
 #ifndef SPOTTER_RECORD_READ_H
 #define SPOTTER_RECORD_READ_H
@@ -35,6 +36,15 @@ struct stat_set {
 	unsigned used; /* for throwing out the one unused for longest */
 };
 
+/* Stacks: read when first asked for. */
+struct stack_shelf {
+	struct stack_book book;
+	bool loaded;           /* as far as the file was then */
+	uint8_t state_of[256]; /* code in the file -> enum wait_kind */
+	uint8_t flag_of[8];    /* number of a bit in the file -> enum stack_flag, 0 not known */
+	unsigned damaged;      /* blobs of which something was left out, at the last walk */
+};
+
 struct record {
 	char *path;
 	struct run_file file;
@@ -56,6 +66,7 @@ struct record {
 	struct stat_set sets[STAT_SETS];
 	unsigned clock;
 	struct chunk_cursor chunk;
+	struct stack_shelf stacks;
 	unsigned damaged; /* blocks that could not be read and were left out */
 	char remark[280];
 };
@@ -73,6 +84,13 @@ void stats_forget(struct record *r);
 /* points.c */
 int points_each(struct record *r, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
 		int64_t step_ns, window_point_fn fn, void *arg);
+
+/* stack_read.c */
+int stacks_each(struct record *r, int64_t from, int64_t to, window_slice_fn fn, void *arg);
+const struct stack_book *stacks_book(struct record *r);
+/* The file has grown: what is in memory is not all of it any more. */
+void stacks_stale(struct record *r);
+void stacks_done(struct record *r);
 
 /* A stretch to be answered from one source. Half open: [lo, hi). Buckets that stick out are
  * taken in proportion. */

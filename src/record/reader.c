@@ -50,6 +50,16 @@ static const struct window_gap *gaps_op(void *src, size_t *ret_n)
 	return r->gaps.v;
 }
 
+static int stacks_op(void *src, int64_t from, int64_t to, window_slice_fn fn, void *arg)
+{
+	return stacks_each(src, from, to, fn, arg);
+}
+
+static const struct stack_book *book_op(void *src)
+{
+	return stacks_book(src);
+}
+
 static const struct window_ops ops = {
 	.stat = stat_op,
 	.each = each_op,
@@ -57,6 +67,8 @@ static const struct window_ops ops = {
 	.run = run_op,
 	.events = events_op,
 	.gaps = gaps_op,
+	.stacks = stacks_op,
+	.book = book_op,
 };
 
 void record_close(struct record *r)
@@ -64,6 +76,7 @@ void record_close(struct record *r)
 	if (!r)
 		return;
 	stats_forget(r);
+	stacks_done(r);
 	chunk_cursor_done(&r->chunk);
 	load_done(r);
 	run_file_close(&r->file);
@@ -122,6 +135,8 @@ int record_refresh(struct record *r)
 	if (ret < 0 || (version == r->data_version && r->run.state != RUN_GOING))
 		return ret;
 	/* Also when nothing was written: the recorder may have died. */
+	if (version != r->data_version)
+		stacks_stale(r);
 	r->data_version = version;
 	stats_forget(r);
 	return load(r);
@@ -167,9 +182,11 @@ const char *record_verdict(struct record *r)
 
 const char *record_remark(struct record *r)
 {
-	if (r->chunk.damaged)
+	unsigned damaged = r->chunk.damaged + r->stacks.damaged;
+
+	if (damaged)
 		snprintf(r->remark, sizeof(r->remark), "%u damaged blocks were left out%s%s",
-			 r->chunk.damaged, r->file.remark[0] ? "; " : "", r->file.remark);
+			 damaged, r->file.remark[0] ? "; " : "", r->file.remark);
 	else
 		snprintf(r->remark, sizeof(r->remark), "%s", r->file.remark);
 	return r->remark;

@@ -42,6 +42,13 @@ static const char *const statements[ROW_STATEMENTS] = {
 	[ROW_GAP_END] = "UPDATE gap SET to_ns = ?3 WHERE metric = ?1 AND entity = ?2"
 			" AND to_ns IS NULL",
 	[ROW_GAP] = "INSERT INTO gap (metric, entity, why, from_ns) VALUES (?1, ?2, ?3, ?4)",
+	[ROW_PLACE] = "INSERT OR REPLACE INTO place (id, kind, function, file, line, source)"
+		      " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[ROW_NODE] = "INSERT OR REPLACE INTO stack (id, parent, place) VALUES (?1, ?2, ?3)",
+	[ROW_STACKS] = "INSERT INTO stack_slice (level, t0_ns, t1_ns, samples, data)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5)",
+	[ROW_DROP_STACKS] = "DELETE FROM stack_slice WHERE t0_ns >= ?1 AND t0_ns < ?2"
+			    " AND level = 'second'",
 	[ROW_TICK] = "UPDATE run SET ended_mono_ns = ?1, fine_to_ns = ?2, coarse_to_ns = ?3",
 	[ROW_BEGIN] = "BEGIN IMMEDIATE",
 	[ROW_COMMIT] = "COMMIT",
@@ -196,6 +203,11 @@ static int write_pending(struct record_writer *w, const struct pending *p)
 		return write_event(w, p);
 	case PENDING_GAP:
 		return write_gap(w, p);
+	case PENDING_PLACE:
+	case PENDING_NODE:
+	case PENDING_STACK_SECOND:
+	case PENDING_STACK_MINUTE:
+		return stacks_write(w, p);
 	default:
 		return write_block(w, p);
 	}
@@ -377,5 +389,7 @@ int rows_create(struct record_writer *w)
 	r = db_run(s);
 	if (r >= 0)
 		r = write_run(w);
-	return r < 0 ? r : create_metrics(w);
+	if (r >= 0)
+		r = create_metrics(w);
+	return r < 0 ? r : stacks_create(w);
 }

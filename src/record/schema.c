@@ -52,8 +52,17 @@ const char schema_tables[] =
 	" source TEXT);"
 	"CREATE TABLE mark (t_ns INTEGER, end_ns INTEGER, entity INTEGER, name TEXT);"
 	"CREATE TABLE scalar (t_ns INTEGER, rank INTEGER, step INTEGER, name TEXT, value REAL);"
-	"CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, function TEXT, file TEXT,"
-	" line INTEGER);"
+
+	/* What threads did: places, stacks as chains of them (parent 0: outermost), and slices
+	 * (record/stack_block.h) of level 'second', later packed to 'minute', later added up to
+	 * 'thin'. stack_word: what the codes of states and flags in slices mean. */
+	"CREATE TABLE place (id INTEGER PRIMARY KEY, kind TEXT, function TEXT, file TEXT,"
+	" line INTEGER, source TEXT);"
+	"CREATE TABLE stack (id INTEGER PRIMARY KEY, parent INTEGER, place INTEGER);"
+	"CREATE TABLE stack_word (what TEXT, id INTEGER, name TEXT);"
+	"CREATE TABLE stack_slice (id INTEGER PRIMARY KEY, level TEXT, t0_ns INTEGER,"
+	" t1_ns INTEGER, samples INTEGER, data BLOB);"
+	"CREATE INDEX stack_slice_time ON stack_slice (t0_ns, t1_ns);"
 
 	"CREATE TABLE verdict (json TEXT);"
 	"CREATE TABLE finding (cause TEXT, family TEXT, title TEXT, cost REAL, confidence REAL,"
@@ -88,6 +97,9 @@ const char schema_tables[] =
 	" coalesce(p.name, h.name, d.name) AS name, e.value, e.text FROM run r JOIN event e"
 	" LEFT JOIN process p ON p.id = e.entity LEFT JOIN thread h ON h.id = e.entity"
 	" LEFT JOIN device d ON d.id = e.entity;"
+
+	"CREATE VIEW stacks AS SELECT s.id, nullif(s.parent, 0) AS parent, p.function, p.file,"
+	" p.line, p.kind, p.source FROM stack s LEFT JOIN place p ON p.id = s.place;"
 
 	"CREATE VIEW gaps AS SELECT (g.from_ns - r.started_mono_ns) / 1e9 AS t,"
 	" (g.to_ns - r.started_mono_ns) / 1e9 AS t_end, m.name AS metric, g.entity, g.why"

@@ -3,9 +3,9 @@
  * The tables of a run file. Changes are additive: a reader accepts every older version, and a newer
  * one as long as the major number is one it knows.
  *
- * Everything but `block` and `rollup` is plain rows. Times ending in _ns are nanoseconds of the
- * machine's monotonic clock; the views, and the virtual tables `samples` and `rollups`, show them as
- * `t`: seconds since the run started.
+ * Everything but `block`, `rollup` and `stack_slice` is plain rows. Times ending in _ns are nanoseconds
+ * of the machine's monotonic clock; the views, and the virtual tables `samples`, `rollups` and
+ * `stack_samples`, show them as `t`: seconds since the run started.
  */
 #ifndef SPOTTER_RECORD_SCHEMA_H
 #define SPOTTER_RECORD_SCHEMA_H
@@ -13,7 +13,7 @@
 enum {
 	SCHEMA_APPLICATION_ID = 0x53504f54, /* "SPOT" */
 	SCHEMA_MAJOR = 1,
-	SCHEMA_MINOR = 0,
+	SCHEMA_MINOR = 1,
 	SCHEMA_VERSION = SCHEMA_MAJOR * 1000 + SCHEMA_MINOR, /* PRAGMA user_version */
 };
 

@@ -404,6 +404,8 @@ int vtab_register(struct sqlite3 *db)
 		code = sqlite3_create_module_v2(db, "rollups", &module, (void *)(uintptr_t)&rollups,
 						NULL);
 	if (code == SQLITE_OK)
+		code = vtab_stack_register(db);
+	if (code == SQLITE_OK)
 		code = aggregate_register(db);
 	if (code == SQLITE_OK)
 		return 0;

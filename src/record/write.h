@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The inside of a writer, shared by the files that are one: create.c (the empty file), writer.c
- * (frames and time), rows.c (what a commit writes) and compact.c (what becomes of it later).
+ * (frames and time), rows.c (what a commit writes), compact.c (what becomes of it later), and
+ * stack_write.c and stack_compact.c (the same of stacks).
  */
 #ifndef SPOTTER_RECORD_WRITE_H
 #define SPOTTER_RECORD_WRITE_H
@@ -35,10 +36,24 @@ enum row_statement {
 	ROW_EVENT,
 	ROW_GAP_END,
 	ROW_GAP,
+	ROW_PLACE,
+	ROW_NODE,
+	ROW_STACKS,
+	ROW_DROP_STACKS,
 	ROW_TICK,
 	ROW_BEGIN,
 	ROW_COMMIT,
 	ROW_STATEMENTS
+};
+
+/* The stacks of this minute, whose seconds become one row at its end. */
+struct stack_slot {
+	struct buf payload, one; /* of the minute; of the last second */
+	VEC(struct stack_row) rows;
+	int64_t t0_ns, t1_ns;
+	int64_t last_ns; /* start of the last one */
+	unsigned slices;
+	uint64_t samples;
 };
 
 struct record_writer {
@@ -55,6 +70,7 @@ struct record_writer {
 	struct series_set series;
 	struct block_codec codec;
 	struct backlog backlog;
+	struct stack_slot stacks;
 
 	/* Monotonic times. Buckets and slots are counted from the start of the run. */
 	int64_t last_ns, flushed_ns, synced_ns;
@@ -86,6 +102,19 @@ int rows_write(struct record_writer *w);
 void rows_rollback(struct record_writer *w);
 int rows_block(struct record_writer *w, enum row_statement table, const char *level,
 	       const char *group, const struct series_block *b);
+
+/* stack_write.c: all 0 or -errno. */
+/* What the numbers in slices mean, at the beginning. */
+int stacks_create(struct record_writer *w);
+int stacks_frame(struct record_writer *w, const struct frame *f);
+/* Ends the minute. */
+int stacks_rotate(struct record_writer *w);
+/* PENDING_PLACE, _NODE, _STACK_*. */
+int stacks_write(struct record_writer *w, const struct pending *p);
+void stacks_free(struct stack_slot *s);
+
+/* stack_compact.c: adds up the slices of the minutes that began in [t0, t1); within a transaction. */
+int stacks_thin(struct record_writer *w, int64_t t0_ns, int64_t t1_ns);
 
 /* compact.c: all 0 or -errno, each in transactions of its own. */
 /* Packs the fine roll-ups of finished coarse buckets, thins what is old, deletes what is too much. */

@@ -109,6 +109,8 @@ static int rotate(struct record_writer *w, int64_t next_slot_ns)
 	q = queue_blocks(w, PENDING_MINUTE, slot_of, 0, (unsigned)waiting);
 	w->codec.thorough = false;
 	r = r < 0 ? r : q;
+	q = stacks_rotate(w);
+	r = r < 0 ? r : q;
 	series_rotate(&w->series);
 	w->slot_ns = next_slot_ns;
 	w->rotated = true;
@@ -196,7 +198,8 @@ static int take_frame(struct record_writer *w, const struct frame *f)
 		q = backlog_gap(&w->backlog, t, &f->gaps.v[i]);
 		r = r < 0 ? r : q;
 	}
-	return r;
+	q = stacks_frame(w, f);
+	return r < 0 ? r : q;
 }
 
 static void note_size(struct record_writer *w)
@@ -229,12 +232,17 @@ static void note_failure(struct record_writer *w, int error)
 static void note_recovery(struct record_writer *w)
 {
 	struct event ev = { .kind = EVENT_WRITE_ERROR, .entity = ID_SELF };
-	char text[200], why[80];
+	uint64_t slices = w->backlog.lost_slices;
+	char text[240], stacks[60] = "", why[80];
 
 	ev.value = (double)(w->last_ns - w->error_since_ns) / 1e9;
+	if (slices)
+		snprintf(stacks, sizeof(stacks), ", %llu slices of stacks",
+			 (unsigned long long)slices);
 	snprintf(text, sizeof(text),
-		 "the record could not be written for %.1f s: %s; %llu ticks lost", ev.value,
-		 err_name(w->error_first, why, sizeof(why)), (unsigned long long)w->lost_ticks);
+		 "the record could not be written for %.1f s: %s; %llu ticks%s lost", ev.value,
+		 err_name(w->error_first, why, sizeof(why)), (unsigned long long)w->lost_ticks,
+		 stacks);
 	w->error = 0;
 	(void)backlog_event(&w->backlog, w->last_ns, &ev, text);
 }
@@ -258,6 +266,7 @@ static int commit(struct record_writer *w)
 	w->flushed_ns = w->last_ns;
 	if (is_deleted(w)) {
 		w->lost_ticks += backlog_frames(&w->backlog);
+		w->backlog.lost_slices += backlog_slices(&w->backlog);
 		backlog_clear(&w->backlog);
 		w->error = w->error_first = -ENOENT;
 		w->bytes = 0;
@@ -338,6 +347,7 @@ void record_health(const struct record_writer *w, struct record_health *ret)
 {
 	*ret = (struct record_health){ .error = w->error,
 				       .lost_ticks = w->lost_ticks,
+				       .lost_slices = w->backlog.lost_slices,
 				       .samples = w->samples,
 				       .bytes = w->bytes };
 }

@@ -5,6 +5,8 @@
  * a minute of blocks is compacted into one, 10-second roll-ups are written beside, and what is older
  * than 15 minutes is thinned (except around events), so that a day stays under max_bytes.
  *
+ * Stacks go the same way: a slice a second, a minute of slices as one row, one slice a minute in the end.
+ *
  * Times and CPU times are kept to 10 us, everything else as it is in the frame.
  *
  * A disk that is full or gone never stops the caller: record_frame() keeps a bounded backlog, drops
@@ -28,6 +30,7 @@ struct record_options {
 struct record_health {
 	int error;               /* negative errno of the last write, 0 when it went well */
 	uint64_t lost_ticks;     /* ticks that could not be kept while the disk did not take them */
+	uint64_t lost_slices;    /* and slices of stacks */
 	uint64_t samples, bytes; /* written so far: samples, and size of the file */
 };
 

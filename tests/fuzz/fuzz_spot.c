@@ -35,6 +35,23 @@ static bool ignore_point(const struct point *p, void *arg)
 	return true;
 }
 
+static bool walk_rows(const struct stack_slice *s, void *arg)
+{
+	const struct window *w = arg;
+	uint32_t places[STACK_DEPTH_MAX];
+
+	must(s->to_ns > s->from_ns, "a slice does not end before it begins");
+	for (size_t i = 0; i < s->n && i < 100; i++) {
+		size_t n =
+		    stack_book_walk(window_book(w), s->rows[i].node, places, STACK_DEPTH_MAX);
+
+		must(s->rows[i].kind < WAIT_KINDS && s->rows[i].on < WAIT_KINDS, "known states");
+		for (size_t k = 0; k < n; k++)
+			stack_book_find_place(window_book(w), places[k]);
+	}
+	return true;
+}
+
 static void use(struct record *r)
 {
 	struct window w = record_window(r, 0, 0);
@@ -53,10 +70,13 @@ static void use(struct record *r)
 	w.ops->events(w.src, &n);
 	w.ops->gaps(w.src, &n);
 	record_each_sample(r, ignore_sample, NULL);
+	window_stacks(&w, walk_rows, &w);
 	sqlite3_progress_handler(record_db(r), 1000, enough, &left);
 	sqlite3_exec(record_db(r), "SELECT * FROM samples WHERE t > 1", NULL, NULL, NULL);
 	sqlite3_exec(record_db(r), "SELECT * FROM rollups", NULL, NULL, NULL);
 	sqlite3_exec(record_db(r), "SELECT * FROM events", NULL, NULL, NULL);
+	sqlite3_exec(record_db(r), "SELECT * FROM stack_samples WHERE t_end > 0", NULL, NULL, NULL);
+	sqlite3_exec(record_db(r), "SELECT * FROM stacks", NULL, NULL, NULL);
 	record_remark(r);
 	record_verdict(r);
 	record_refresh(r);

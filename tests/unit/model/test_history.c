@@ -381,9 +381,56 @@ static void windows_and_points(void **state)
 	history_free(NULL);
 }
 
+static bool count_slice(const struct stack_slice *s, void *arg)
+{
+	int64_t *seen = arg; /* how many, first start, last end */
+
+	if (!seen[0]++)
+		seen[1] = s->from_ns;
+	seen[2] = s->to_ns;
+	return true;
+}
+
+/* Slices reach as far back as the ticks do; the book forgets nothing. */
+static void test_stacks_are_forgotten(void **state)
+{
+	struct run_info run = { .started_mono_ns = 1 };
+	struct history *h = history_new(&run, 10);
+	struct place p = { .function = "f", .file = "a.py", .source = "", .line = 1 };
+	struct stack_row row = { .entity = 20, .node = 1, .kind = WAIT_GIL, .count = 1 };
+	struct frame f = { 0 };
+	struct window w;
+
+	(void)state;
+	for (int64_t t = 1; t <= 100; t++) {
+		frame_begin(&f, t * 1000, 0);
+		frame_place(&f, (uint32_t)t, &p);
+		frame_node(&f, (uint32_t)t, &(struct stack_node){ .place = (uint32_t)t });
+		frame_node(&f, (uint32_t)t, &(struct stack_node){ .parent = 5000, .place = 1 });
+		frame_stack(&f, &row);
+		f.stacks_from_ns = t * 1000 - 1000;
+		f.stacks_to_ns = t % 2 ? t * 1000 : f.stacks_from_ns; /* every other one */
+		assert_int_equal(history_frame(h, &f), 0);
+	}
+	for (int64_t from = 0; from < 100000; from += 98500) {
+		int64_t seen[3] = { 0 };
+
+		w = history_window(h, from);
+		assert_int_equal(window_stacks(&w, count_slice, seen), 0);
+		assert_int_equal(seen[0], from ? 1 : 4);
+		assert_int_equal(seen[1], from ? 98000 : 92000);
+		assert_int_equal(seen[2], 99000);
+	}
+	assert_int_equal(window_book(&w)->places.n, 100);
+	assert_int_equal(stack_book_find_node(window_book(&w), 100)->place, 100);
+	frame_done(&f);
+	history_free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stacks_are_forgotten),
 		cmocka_unit_test(as_the_long_way),
 		cmocka_unit_test(adds_up),
 		cmocka_unit_test(forgets),

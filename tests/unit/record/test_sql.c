@@ -37,8 +37,16 @@ static int set_up(void **state)
 	world_run(&f->w, &run);
 	if (record_create(f->path, &run, &o, &writer, &e) < 0)
 		return -1;
-	for (int i = 0; i < 4000; i++)
-		record_frame(writer, world_tick(&f->w, 100 * NS_PER_MS));
+	for (int i = 0; i < 4000; i++) {
+		struct frame *frame = world_tick(&f->w, 100 * NS_PER_MS);
+
+		if (i == 10) {
+			frame_stack(frame, &(struct stack_row){ .entity = 20, .count = 5 });
+			frame->stacks_from_ns = frame->mono_ns - NS_PER_MS;
+			frame->stacks_to_ns = frame->mono_ns;
+		}
+		record_frame(writer, frame);
+	}
 	run.state = RUN_ENDED;
 	record_set_verdict(writer, "{\"findings\": [{\"cause\": \"cpu_quota\", \"cost\": 0.25}]}");
 	if (record_finish(writer, &run) < 0)
@@ -233,7 +241,8 @@ static void test_through_sqlite3(void **state)
 	const char *extension = getenv("SPOTTER_SQLITE");
 	char load[400], expected[200], out[400];
 	char sql[] =
-	    "SELECT count(*), round(median(value), 3) FROM samples WHERE metric = 'mem.free';";
+	    "SELECT count(*) + (SELECT sum(samples) FROM stack_samples), round(median(value), 3)"
+	    " FROM samples WHERE metric = 'mem.free';";
 	char sqlite3_program[] = "sqlite3", batch[] = "-batch", cmd[] = "-cmd";
 	char *const argv[] = { sqlite3_program, batch, cmd, load, f->path, sql, NULL };
 	int status;
@@ -249,10 +258,10 @@ static void test_through_sqlite3(void **state)
 		skip();
 	}
 	snprintf(
-	    expected, sizeof(expected), "4000|%.16g\n",
+	    expected, sizeof(expected), "4005|%.16g\n",
 	    number(f, "SELECT round(median(value), 3) FROM samples WHERE metric = 'mem.free'"));
 	assert_int_equal(status, 0);
-	assert_int_equal(strncmp(out, "4000|", 5), 0);
+	assert_int_equal(strncmp(out, "4005|", 5), 0);
 	assert_true(near(strtod(out + 5, NULL), strtod(expected + 5, NULL), 1e-9));
 }
 
