@@ -30,6 +30,7 @@ static bool parse_line(struct scan line, const char *text, struct elf_mapping *r
 		return false;
 	ret->readable = mode[0] == 'r';
 	ret->writable = mode[1] == 'w';
+	ret->executable = mode[2] == 'x';
 	scan_blank(&line);
 	if (!scan_end(&line)) {
 		ret->name = (uint32_t)(line.p - text);

@@ -13,7 +13,7 @@
 
 struct elf_mapping {
 	uint64_t start, end, offset, inode;
-	bool readable, writable;
+	bool readable, writable, executable;
 	uint32_t name; /* where the path begins in the text of maps, 0: none */
 	uint32_t name_n;
 };

@@ -51,6 +51,9 @@ static int read_file(struct mem *m, struct mem_piece *pieces, size_t n)
 			continue;
 		m->calls++;
 		got = pread(m->fd, p->to, p->n, (off_t)p->at);
+		/* EIO: not mapped. EPERM: a filter that refuses this, too. */
+		if (got < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS))
+			return -EPERM;
 		p->failed = got != (ssize_t)p->n;
 		/* 0 at a mapped address: the memory behind the descriptor is gone (exit, execve). */
 		if (got == 0 && p->n)

@@ -118,6 +118,9 @@ static enum mem_refusal refused_process(const struct mem *m, const struct who *t
 	return MEM_SECCOMP;
 }
 
+/* The last page of user space but one, with 47 bits of addresses. */
+#define TRIAL_ADDRESS 0x7fffffffd000ull
+
 enum mem_refusal mem_refusal(const struct mem *m, struct err *e)
 {
 	struct mem trial;
@@ -134,8 +137,9 @@ enum mem_refusal mem_refusal(const struct mem *m, struct err *e)
 		return MEM_GONE;
 	}
 	mem_open(&trial, m->pid);
-	/* Address 0 is never mapped: the right to read is asked before that is found out. */
-	r = mem_read(&trial, 0, &byte, 1);
+	/* Hardly ever mapped, and no matter: the right to read is asked before that is found out. High,
+	 * since a filter may look at the offset. */
+	r = mem_read(&trial, TRIAL_ADDRESS, &byte, 1);
 	mem_close(&trial);
 	if (r == -EFAULT || r == 0)
 		return MEM_OK;

@@ -40,7 +40,8 @@ int native_open(struct native_process **ret, pid_t pid);
 void native_close(struct native_process *p);
 
 /* What an address is in; false: nothing is mapped there that we know. Mappings are read again when an
- * unknown address turns up (at most a few times a second: now_ns is any steady clock). */
+ * unknown address turns up (at most a few times a second: now_ns is any steady clock). Of a return
+ * address ask for the byte before it: behind the call may be another function already. */
 bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 		  struct native_place *ret);
 
@@ -54,12 +55,15 @@ size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t
  * of rights only: see native_perf_refusal(). -ENOMEM. threads: most that are watched at a time. */
 int native_perf_open(struct native_perf **ret, double hz, size_t threads);
 void native_perf_close(struct native_perf *p);
-/* Begins to watch a thread (no matter if it is watched already). 0; -EPERM, -EACCES: not permitted
- * (then nothing is); -ENOSPC: as many as we may; -ESRCH. */
+/* Begins to watch a thread (no matter if it is watched already). 0; -EPERM: not permitted (then nothing
+ * is); -EACCES: not this one, which is another user's; -ENOSPC: as many as we may; -ESRCH. */
 int native_perf_watch(struct native_perf *p, pid_t tid);
+/* Also of threads that have ended: their number may be used again. */
 void native_perf_forget(struct native_perf *p, pid_t tid);
 /* The newest sample of a thread that has not been given before: user-space call chain as far as frame
- * pointers reach, innermost first (at least 1), and when (CLOCK_MONOTONIC). 0: none new. */
+ * pointers reach, innermost first (at least 1), and when (CLOCK_MONOTONIC). 0: none new. Only the first
+ * is proven: the kernel follows rbp whether or not the code keeps frame pointers (most does not), so
+ * that the others may be anything. */
 size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,
 			  int64_t *ret_ns);
 /* Why not, and the command that changes it; false: it is permitted, or has not been tried. */

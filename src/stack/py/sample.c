@@ -6,11 +6,12 @@
 
 #include <errno.h>
 
-#define ATTEMPTS     4   /* readings of a thread that tears */
-#define ROUNDS       9   /* with those that only learn where to look or what a function is called */
-#define FRESH        16u /* ticks for which a function that was seen is taken to be still the same */
-#define YOUNG        32u /* sightings for which a function is compared each time */
-#define INTERVAL_MAX 32u
+#define ATTEMPTS       4  /* readings of a thread that tears */
+#define ATTEMPTS_HEAP  10 /* the same before 3.11 */
+#define ROUNDS_BESIDES 5  /* those that only learn where to look or what a function is called */
+#define FRESH          16u /* ticks for which a function that was seen is taken to be still the same */
+#define YOUNG          32u /* sightings for which a function is compared each time */
+#define INTERVAL_MAX   32u
 
 void py_stacks_done(struct py_stacks *s)
 {
@@ -283,11 +284,18 @@ static void start_thread(struct py_process *p, struct py_tstate *t)
 	t->result.holds_gil = p->interps.v[t->interp].holder == t->at;
 }
 
+/* Before 3.11 each frame is an object of its own somewhere: a reading takes several times as long as one
+ * of a stack that lies in one piece, and tears as much more often. */
+static unsigned attempts(const struct py_process *p)
+{
+	return p->place.layout.minor < 11 ? ATTEMPTS_HEAP : ATTEMPTS;
+}
+
 /* One reading of all threads that are not done. *ret_left: how many of them remain. */
 static int attempt(struct py_process *p, unsigned round, unsigned *torn, struct py_stacks *out,
 		   size_t *ret_left)
 {
-	bool last = *torn >= ATTEMPTS || round + 1 >= ROUNDS, tore = false;
+	bool last = *torn >= attempts(p) || round + 1 >= attempts(p) + ROUNDS_BESIDES, tore = false;
 	int r = 0;
 
 	*ret_left = 0;

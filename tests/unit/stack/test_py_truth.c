@@ -12,6 +12,7 @@
 #include "target.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -165,6 +166,62 @@ static void test_renamed_and_deleted(void **state)
 	target_end(&target);
 }
 
+/* Copies it to folder/bin/python3 without its symbols, its library beside it: false, no strip here. */
+static bool strip_copy(const char *python, const char *folder, char copy[PATH_MAX])
+{
+	char prefix[PATH_MAX], lib[PATH_MAX], path[PATH_MAX];
+	int status = 1;
+	pid_t pid;
+
+	snprintf(prefix, sizeof(prefix), "%s", python);
+	for (int i = 0; i < 2; i++)
+		*strrchr(prefix, '/') = '\0';
+	snprintf(lib, sizeof(lib), "%.400s/lib", prefix);
+	snprintf(path, sizeof(path), "%.200s/lib", folder);
+	assert_int_equal(symlink(lib, path), 0);
+	snprintf(path, sizeof(path), "%.200s/bin", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(copy, PATH_MAX, "%.200s/bin/python3", folder);
+	pid = fork();
+	if (pid == 0) {
+		execlp("strip", "strip", "-s", "-o", copy, python, (char *)NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	return status == 0;
+}
+
+static void strip_remove(const char *folder)
+{
+	static const char *const parts[] = { "/bin/python3", "/lib", "/bin", "" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		snprintf(path, sizeof(path), "%.200s%s", folder, parts[i]);
+		remove(path);
+	}
+}
+
+static void test_stripped(void **state)
+{
+	bool done = true;
+
+	(void)state;
+	for (size_t i = 0; i < pythons.n && done; i++) {
+		char folder[] = "/tmp/spotter-test-XXXXXX", copy[PATH_MAX];
+
+		assert_non_null(mkdtemp(folder));
+		done = strip_copy(pythons.path[i], folder, copy);
+		if (done)
+			check_python(copy, "5");
+		strip_remove(folder);
+	}
+	if (!done || !pythons.n) {
+		print_message("no strip, or no Python, here\n");
+		skip();
+	}
+}
+
 static void test_no_python(void **state)
 {
 	struct py_process *p = NULL;
@@ -205,11 +262,9 @@ static void test_too_old(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_and_lines),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_renamed_and_deleted),
-		cmocka_unit_test(test_no_python),
-		cmocka_unit_test(test_too_old),
+		cmocka_unit_test(test_names_and_lines),     cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_renamed_and_deleted), cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_no_python),           cmocka_unit_test(test_too_old),
 	};
 
 	pythons_find(&pythons);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Real threads in known waits. What of each is seen must be right in 98 of 100 looks.
- * Not here: a disk that lets one wait (state D in a read). It cannot be had at will without a device
- * mapper or a server; vfork() sleeps in D as well, but not for a disk.
+ * A disk that lets one wait is in test_wait_disk.c, the CPU and the GIL in test_wait_cpu.c. Not to be had
+ * at will: the driver of a GPU (its files and functions are rows of test_wait_parse.c).
  */
 #include "../unit.h"
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,6 +30,8 @@ struct things {
 	int worker_pipe[2]; /* the worker alone may write */
 	int own_pipe[2], pair[2];
 	int fifo, locked, terminal;
+	char shut_fifo[32]; /* path of one that nobody writes to */
+	mqd_t queue;
 	char *missing; /* memory that never comes */
 	sem_t never;
 	pthread_t sleeper;
@@ -73,6 +76,18 @@ static void on_fifo(struct things *t)
 	char c;
 
 	(void)!read(t->fifo, &c, 1);
+}
+
+static void on_fifo_opened(struct things *t)
+{
+	(void)open(t->shut_fifo, O_RDONLY);
+}
+
+static void on_queue(struct things *t)
+{
+	char message[64];
+
+	(void)mq_receive(t->queue, message, sizeof(message), NULL);
 }
 
 static void on_terminal(struct things *t)
@@ -162,6 +177,8 @@ static const struct {
 	{ "pipe that is full", on_full_pipe, WAIT_PIPE, 0, false },
 	{ "socket", on_socket, WAIT_SOCKET, 0, false },
 	{ "FIFO", on_fifo, WAIT_PIPE, 0, false },
+	{ "opening of a FIFO", on_fifo_opened, WAIT_PIPE, 0, false },
+	{ "message queue", on_queue, WAIT_QUEUE, 0, false },
 	{ "terminal", on_terminal, WAIT_TERMINAL, 0, false },
 	{ "sleep", on_sleep, WAIT_SLEEP, 0, false },
 	{ "poll of nothing", on_poll_sleep, WAIT_SLEEP, 0, false },
@@ -222,6 +239,20 @@ static int open_terminal(void)
 	return open(ptsname(master), O_RDWR | O_NOCTTY);
 }
 
+/* -1 where the kernel has none. */
+static mqd_t open_queue(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = 64 };
+	char name[64];
+	mqd_t queue;
+
+	snprintf(name, sizeof(name), "/spotter-waits-%d", (int)getpid());
+	queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attr);
+	if (queue >= 0)
+		mq_unlink(name);
+	return queue;
+}
+
 static void start_worker(struct things *t)
 {
 	pid_t worker;
@@ -251,6 +282,9 @@ static void make_things(struct things *t)
 	(void)mkfifo(path, 0600);
 	t->fifo = open(path, O_RDWR); /* itself a writer: does not wait to be opened */
 	unlink(path);
+	(void)mkfifo(path, 0600);
+	snprintf(t->shut_fifo, sizeof(t->shut_fifo), "/proc/self/fd/%d", open(path, O_PATH));
+	unlink(path);
 	snprintf(path, sizeof(path), "%s/locked", folder);
 	holder = open(path, O_RDWR | O_CREAT, 0600);
 	t->locked = open(path, O_RDWR);
@@ -258,6 +292,7 @@ static void make_things(struct things *t)
 	unlink(path);
 	rmdir(folder);
 	t->terminal = open_terminal();
+	t->queue = open_queue();
 	t->missing = missing_page();
 }
 
@@ -277,6 +312,7 @@ static void target(struct waits *shared)
 					    rows[i].from_worker, 0 };
 		started[i] = (struct started){ &t, i };
 		if ((rows[i].wait == on_fault && !t.missing) ||
+		    (rows[i].wait == on_queue && t.queue < 0) ||
 		    (rows[i].wait == on_terminal && t.terminal < 0))
 			continue;
 		if (rows[i].wait == on_join)

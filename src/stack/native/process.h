@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Private to src/stack/native: what is known of a process.
+ */
+#ifndef SPOTTER_STACK_NATIVE_PROCESS_H
+#define SPOTTER_STACK_NATIVE_PROCESS_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "stack/image.h"
+#include "stack/native/names.h"
+#include "stack/native/native.h"
+#include "stack/native/rules.h"
+
+#define NATIVE_NONE     UINT32_MAX
+#define NATIVE_WINDOW   8192  /* bytes of stack read at a time: some 40 frames */
+#define NATIVE_ROWS_MAX 2048  /* program counters whose unwind rule is kept: 1 MB */
+#define NATIVE_SEEN_MAX 65536 /* addresses whose place is kept: 3 MB */
+/* Symbols kept of an image: 4 MB; libtorch_cpu has some 150,000. And of a process: 32 MB. */
+#define NATIVE_SYMBOLS     (1u << 18)
+#define NATIVE_SYMBOLS_ALL (1u << 21)
+
+/* A function, by address in the image. */
+struct native_symbol {
+	uint64_t start; /* from the image's lowest address */
+	uint32_t size;
+	uint32_t name; /* in the image's table of strings */
+};
+
+typedef VEC(struct native_symbol) native_symbols;
+
+/* The sorted index of functions with unwind rules (.eh_frame_hdr). */
+struct native_index {
+	uint64_t header;  /* address of the section: entries count from it */
+	uint64_t entries; /* address of the first one, 8 bytes each */
+	uint32_t n;
+};
+
+struct native_image {
+	struct elf_image elf; /* symbols 0: it has none that we can read */
+	struct native_index index;
+	native_symbols symbols;
+	const char *file;
+	bool libc, symbols_read;
+};
+
+struct native_process {
+	struct mem own, *mem;
+	const char *fixed_maps; /* not NULL: a test's, instead of the process's */
+	size_t fixed_maps_n;
+
+	char *maps_text;
+	elf_mappings maps;
+	VEC(uint32_t) image_of; /* a mapping: index of its image + 2, 0: not looked for, 1: none */
+	int64_t maps_ns;
+	bool maps_tried;
+
+	VEC(struct native_image) images;
+	struct map image_by_start;
+	size_t symbols_n; /* of all images */
+	struct names names;
+
+	VEC(struct native_place) places;
+	struct map place_by_symbol; /* image << 32 | symbol + 1 */
+	struct map place_by_address;
+
+	VEC(struct native_row) rows;
+	struct map row_by_pc;
+
+	uint8_t window[NATIVE_WINDOW];
+	uint64_t window_at;
+	size_t window_n;
+};
+
+/* A process that is an image of memory; `m` and `maps` must outlive it. */
+int native_open_memory(struct native_process **ret, struct mem *m, const char *maps, size_t maps_n);
+
+/* The mapping an address is in, NULL: none. Reads maps (again) when it may. */
+const struct elf_mapping *native_mapping(struct native_process *p, uint64_t address,
+					 int64_t now_ns);
+/* The image of a mapping (that native_mapping() gave), covering the address: NULL, none. */
+struct native_image *native_image(struct native_process *p, const struct elf_mapping *mapping,
+				  uint64_t address);
+
+/* Index of the function that covers an address (not relative), NATIVE_NONE: none. */
+uint32_t native_symbol(struct native_process *p, struct native_image *image, uint64_t address);
+/* Its name, kept; "" when that cannot be read. */
+const char *native_symbol_name(struct native_process *p, const struct native_image *image,
+			       uint32_t symbol);
+
+/* Functions that are chosen when a library is loaded (memcpy: one for each kind of CPU): adds those that
+ * were chosen to the image's symbols. `indirect` are those that choose. */
+void native_chosen(struct mem *m, struct native_image *image, const native_symbols *indirect);
+/* The end of the function that has an unwind rule at pc: 0, or -ENOENT. */
+int native_function_end(struct mem *m, const struct native_image *image, uint64_t pc,
+			uint64_t *ret);
+
+/* Where the index of unwind rules is: 0, or -ENOENT when there is none of the usual form. */
+int native_index_read(struct mem *m, const struct elf_image *elf, uint64_t section,
+		      struct native_index *ret);
+/* The unwind rule at pc: 0, -ENOENT when there is none, or an error of the read. */
+int native_row_find(struct mem *m, const struct native_image *image, uint64_t pc,
+		    struct native_row *ret);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From frame to frame by unwind rules. Of a waiting thread two registers are known, pc and sp; others
+ * become known when a frame has saved them. A frame whose rule needs one that is not ends the walk.
+ */
+#include "stack/native/process.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#define EXPRESSION_MAX 1024
+
+struct machine {
+	uint8_t columns, sp;
+	uint64_t callee_saved; /* bit per column: a called function leaves these as they were */
+	uint64_t address_bits; /* what of a return address is address; the rest is a signature */
+};
+
+/* Column numbers: System V ABI x86-64, 3.6.2; DWARF for the Arm 64-bit architecture, 4.1. */
+static const struct machine x86_64 = {
+	.columns = 17,
+	.sp = 7,
+	.callee_saved = 1u << 3 | 1u << 6 | 0xfu << 12, /* rbx, rbp, r12-r15 */
+	.address_bits = UINT64_MAX,
+};
+static const struct machine aarch64 = {
+	.columns = 32,
+	.sp = 31,
+	.callee_saved = 0x7ff80000u, /* x19-x30: the link register, where no frame saved it */
+	.address_bits = 0x00ffffffffffffu,
+};
+
+struct walk {
+	struct native_process *p;
+	const struct machine *machine;
+	uint64_t registers[COLUMNS];
+	uint64_t known; /* bit per register */
+	int64_t now_ns;
+};
+
+static const struct machine *machine_of(const struct native_image *image)
+{
+	if (image->elf.machine == EM_X86_64)
+		return &x86_64;
+	return image->elf.machine == EM_AARCH64 ? &aarch64 : NULL;
+}
+
+/* A word of the stack, by reading a window of it when it is not in the one we have. */
+static bool stack_word(void *arg, uint64_t at, uint64_t *ret)
+{
+	struct walk *w = arg;
+	struct native_process *p = w->p;
+	const struct elf_mapping *m;
+	uint64_t n = NATIVE_WINDOW;
+
+	if (at < p->window_at || at - p->window_at > p->window_n ||
+	    p->window_n - (at - p->window_at) < 8) {
+		m = native_mapping(p, at, w->now_ns);
+		if (!m)
+			return mem_read_u64(p->mem, at, ret) == 0;
+		n = m->end - at < n ? m->end - at : n;
+		p->window_n = 0;
+		if (n < 8 || mem_read(p->mem, at, p->window, n) < 0)
+			return mem_read_u64(p->mem, at, ret) == 0;
+		p->window_at = at;
+		p->window_n = n;
+	}
+	memcpy(ret, p->window + (at - p->window_at), 8);
+	return true;
+}
+
+/* The rule at pc, kept for the next time; NULL: none. Good until the next call. */
+static const struct native_row *rule_at(struct walk *w, struct native_image *image, uint64_t pc)
+{
+	struct native_process *p = w->p;
+	uint32_t number;
+
+	if (map_get(&p->row_by_pc, pc, &number))
+		return &p->rows.v[number];
+	if (p->rows.n >= NATIVE_ROWS_MAX) {
+		map_clear(&p->row_by_pc);
+		p->rows.n = 0;
+	}
+	number = (uint32_t)p->rows.n;
+	if (!vec_reserve(&p->rows, p->rows.n + 1) ||
+	    native_row_find(p->mem, image, pc, &p->rows.v[number]) < 0)
+		return NULL;
+	/* Without memory for the key it is found again next time, in the same room. */
+	if (map_put(&p->row_by_pc, pc, number))
+		p->rows.n++;
+	return &p->rows.v[number];
+}
+
+static bool evaluate(struct walk *w, const struct rule *rule, const uint64_t *first, uint64_t *ret)
+{
+	uint8_t code[EXPRESSION_MAX];
+	struct rules_machine machine = {
+		.registers = w->registers, .known = w->known, .read = stack_word, .arg = w
+	};
+	size_t n = (size_t)rule->extra;
+
+	if (rule->extra < 0 || n > sizeof(code) ||
+	    mem_read(w->p->mem, (uint64_t)rule->value, code, n) < 0)
+		return false;
+	return rules_evaluate((struct bytes){ .p = code, .end = code + n }, &machine, first, ret);
+}
+
+static bool frame_begin(struct walk *w, const struct rule *rule, uint64_t *ret)
+{
+	if (rule->kind == RULE_VAL_EXPRESSION)
+		return evaluate(w, rule, NULL, ret);
+	if (rule->kind != RULE_REGISTER || !(w->known >> rule->value & 1))
+		return false;
+	*ret = w->registers[rule->value] + (uint64_t)(int64_t)rule->extra;
+	return true;
+}
+
+/* A register of the caller; false: unknown. */
+static bool caller_register(struct walk *w, const struct native_row *row, unsigned column,
+			    uint64_t cfa, uint64_t *ret)
+{
+	const struct rule *rule = &row->of[column];
+	uint64_t at;
+
+	switch (rule->kind) {
+	case RULE_OFFSET:
+		return stack_word(w, cfa + (uint64_t)rule->value, ret);
+	case RULE_VAL_OFFSET:
+		*ret = cfa + (uint64_t)rule->value;
+		return true;
+	case RULE_REGISTER:
+		if (rule->value >= COLUMNS || !(w->known >> rule->value & 1))
+			return false;
+		*ret = w->registers[rule->value];
+		return true;
+	case RULE_EXPRESSION:
+		return evaluate(w, rule, &cfa, &at) && stack_word(w, at, ret);
+	case RULE_VAL_EXPRESSION:
+		return evaluate(w, rule, &cfa, ret);
+	case RULE_SAME:
+		if (!(w->known >> column & 1) ||
+		    (!row->signal && !(w->machine->callee_saved >> column & 1)))
+			return false;
+		*ret = w->registers[column];
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* To the caller: its registers, and in *ret_pc where it goes on. */
+static bool step(struct walk *w, const struct native_row *row, bool innermost, uint64_t *ret_pc)
+{
+	uint64_t caller[COLUMNS] = { 0 }, known = 0, cfa, sp = w->registers[w->machine->sp];
+
+	/* Only a function that has not touched the stack yet, on a machine where calling does not,
+	 * begins where its caller's frame ends. */
+	if (!frame_begin(w, &row->cfa, &cfa) || cfa < sp || (cfa == sp && !innermost))
+		return false;
+	for (unsigned i = 0; i < w->machine->columns; i++)
+		if (caller_register(w, row, i, cfa, &caller[i]))
+			known |= 1ull << i;
+	if (row->of[w->machine->sp].kind == RULE_SAME) {
+		caller[w->machine->sp] = cfa;
+		known |= 1ull << w->machine->sp;
+	}
+	/* Where calling writes to the stack, "as it was" is no answer. */
+	if (w->machine == &x86_64 && row->of[row->return_column].kind == RULE_SAME)
+		return false;
+	if (!(known >> row->return_column & 1) || !(known >> w->machine->sp & 1) ||
+	    caller[w->machine->sp] < sp)
+		return false;
+	*ret_pc = caller[row->return_column] & w->machine->address_bits;
+	memcpy(w->registers, caller, sizeof(caller));
+	w->known = known;
+	return true;
+}
+
+/* The image of code at an address; NULL: none, with *ret_code telling if it may be run at all. */
+static struct native_image *code_at(struct walk *w, uint64_t address, bool *ret_code)
+{
+	const struct elf_mapping *m = native_mapping(w->p, address, w->now_ns);
+
+	*ret_code = m && m->executable;
+	return *ret_code ? native_image(w->p, m, address) : NULL;
+}
+
+size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
+		     uint64_t *addresses, size_t max)
+{
+	struct walk w = { .p = p, .now_ns = now_ns };
+	uint64_t look = pc; /* behind a call is not always the function that called */
+	struct native_image *image;
+	const struct native_row *row;
+	size_t n = 0;
+	bool code;
+
+	p->window_n = 0;
+	max = max < NATIVE_FRAMES_MAX ? max : NATIVE_FRAMES_MAX;
+	while (n < max) {
+		image = code_at(&w, look, &code);
+		if (!code)
+			break;
+		addresses[n++] = pc;
+		if (!image || (w.machine && machine_of(image) != w.machine))
+			break;
+		if (!w.machine) {
+			w.machine = machine_of(image);
+			if (!w.machine)
+				break;
+			w.registers[w.machine->sp] = sp;
+			w.known = 1ull << w.machine->sp;
+		}
+		if (w.machine == &x86_64) { /* expressions of .plt ask for it */
+			w.registers[16] = pc;
+			w.known |= 1ull << 16;
+		}
+		row = n < max ? rule_at(&w, image, look) : NULL;
+		if (!row || !step(&w, row, n == 1, &pc))
+			break;
+		look = row->signal ? pc : pc - 1;
+	}
+	return n;
+}
