@@ -93,6 +93,7 @@ struct activity {
 	VEC(struct act_row) rows;
 	VEC(struct act_thread) threads;
 	struct map by_id; /* thread entity -> place in threads */
+	struct map first; /* process entity -> place in threads of its first thread */
 	int critical;     /* the thread training waits for: place in threads, -1: none */
 	uint64_t samples, unproven, partial;
 	const struct stack_book *book;

@@ -9,26 +9,24 @@
 
 extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
     oom_facts, storage_facts, overhead_facts, gpu_facts, gpu_clock_facts, gpu_memory_facts,
-    gpu_fault_facts;
+    gpu_fault_facts, gpu_busy_facts, time_facts, loader_facts, preprocess_facts, gil_facts;
 extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
     thread_oversubscription_rule, gpu_lost_rule, not_on_gpu_rule, idle_gpus_rule,
-    gpu_throttled_rule, gpu_shared_rule, gpu_memory_full_rule, gpu_ghost_memory_rule;
+    gpu_throttled_rule, gpu_shared_rule, gpu_memory_full_rule, gpu_ghost_memory_rule,
+    no_workers_rule, too_few_workers_rule, python_loop_preprocessing_rule, gil_contention_rule,
+    gpu_bound_rule;
 
 /* A source may read the facts of those above it. */
 const struct fact_source *const fact_sources[] = {
-	&cpu_facts,
-	&quota_facts,
-	&threads_facts,
-	&memory_facts,
-	&pressure_facts,
-	&oom_facts,
-	&storage_facts,
-	&overhead_facts,
-	&gpu_facts,
-	&gpu_clock_facts,
-	&gpu_memory_facts,
-	&gpu_fault_facts,
-	NULL,
+	&cpu_facts,        &quota_facts,
+	&threads_facts,    &memory_facts,
+	&pressure_facts,   &oom_facts,
+	&storage_facts,    &overhead_facts,
+	&gpu_facts,        &gpu_clock_facts,
+	&gpu_memory_facts, &gpu_fault_facts,
+	&gpu_busy_facts,   &time_facts,
+	&loader_facts,     &preprocess_facts, /* reads loader's */
+	&gil_facts,        NULL,
 };
 
 const struct rule *const rules[] = {
@@ -47,6 +45,13 @@ const struct rule *const rules[] = {
 	&cpu_neighbour_rule,
 	/* the job itself */
 	&thread_oversubscription_rule,
+	/* what the training thread does, and what its loaders do */
+	&no_workers_rule,
+	&too_few_workers_rule,
+	&python_loop_preprocessing_rule,
+	&gil_contention_rule,
 	&gpu_memory_full_rule,
+	/* nothing wrong */
+	&gpu_bound_rule,
 	NULL,
 };

@@ -67,7 +67,7 @@ const struct cause causes[] = {
 	{ "exposed_communication", "ranks", 2,
 	  "the ranks wait for the network, not for each other" },
 	{ "data_parallel_api", "ranks", 2, "one process drives several GPUs" },
-	{ "gpu_bound", "nothing wrong", 1, "the GPU is busy: nothing to fix" },
+	{ "gpu_bound", "nothing wrong", 2, "the GPU is busy: nothing to fix" },
 	{ "cpu_bound", "nothing wrong", 1, "the job trains on the CPU and uses its cores well" },
 	{ NULL, NULL, 0, NULL },
 };

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/text.h"
 #include "explain/cause.h"
 #include "explain/fact.h"
 #include "explain/ledger/ledger.h"
@@ -78,7 +79,67 @@ static void fill_usage(const struct scene *s, const struct facts *f, struct verd
 		.rss_bytes = fact_or(f, FACT_OVERHEAD_RSS, NAN),
 		.samples = fact_or(f, FACT_OVERHEAD_SAMPLES, NAN),
 		.samples_skipped = fact_or(f, FACT_OVERHEAD_SKIPPED, NAN),
+		.stack_samples = s->activity.any ? (double)s->activity.samples : NAN,
+		.stack_unproven = s->activity.any ? (double)s->activity.unproven : NAN,
+		.stack_partial = s->activity.any ? (double)s->activity.partial : NAN,
 	};
+}
+
+/* What was seen of the critical thread: 2 stacks or waits, 3 native code while it ran as well. */
+static int level_of_stacks(const struct activity *a)
+{
+	const struct act_thread *t = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
+	int level = 1;
+
+	for (size_t i = 0; t && i < t->n_rows; i++) {
+		const struct act_row *row = &a->rows.v[t->row + i];
+
+		if (row->unknown)
+			continue;
+		level = level < 2 ? 2 : level;
+		if (row->on_cpu && row->native)
+			return 3;
+	}
+	return level;
+}
+
+/* The recorder wrote down, for each process, what it could read and why not more. */
+static void why_not_higher(const struct scene *s, struct verdict *v)
+{
+	const struct activity *a = &s->activity;
+	uint32_t process = a->critical >= 0 ? a->threads.v[a->critical].process : s->main_proc;
+	const struct window_event *e;
+	size_t n;
+
+	e = s->whole->ops->events(s->whole->src, &n);
+	for (size_t i = 0; i < n && e[i].t_ns <= s->whole->to_ns; i++) {
+		const char *text = e[i].text;
+
+		if (e[i].kind != EVENT_STACKS || e[i].entity != process || !text)
+			continue;
+		/* It may not be looked into: what its threads wait for is no stack. */
+		if (e[i].value < 2 && v->level > 1)
+			v->level = 1;
+		/* "Python 3.11: stacks are read; no native leaf: ...": only the latter is a reason */
+		if (v->level >= 2)
+			text = strstr(text, "no native");
+		text_safe_copy(v->level_why, sizeof(v->level_why), text ? text : "");
+	}
+}
+
+/* Processes that could be read are level 1, whatever the recorder hoped for. */
+static void find_level(const struct scene *s, const struct facts *f, struct verdict *v)
+{
+	v->level = v->run->level > 0 ? v->run->level : f->v[FACT_CORES_USED].known;
+	if (s->activity.any)
+		v->level = level_of_stacks(&s->activity);
+	else if (v->level > 1)
+		v->level = 1;
+	why_not_higher(s, v);
+	if (v->level == 3)
+		v->level_why[0] = '\0';
+	else if (!v->level_why[0] && !s->activity.any && s->activity.why_not)
+		text_safe_copy(v->level_why, sizeof(v->level_why), s->activity.why_not);
 }
 
 static int add_finding(struct verdict *v, const struct rule *r, const struct finding *x)
@@ -196,6 +257,10 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 	if (v->healthy && s->seconds >= 1 && fact_value(f, FACT_CORES_USED, &used) &&
 	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && used >= cpu_bound_least * allowed)
 		v->limit = "cpu_bound";
+	/* Cores that are busy feeding a busy GPU are not the limit. */
+	for (size_t i = 0; v->healthy && i < v->notes.n; i++)
+		if (strcmp(v->notes.v[i].cause, "gpu_bound") == 0)
+			v->limit = "gpu_bound";
 	return r;
 }
 
@@ -219,12 +284,13 @@ int explain(const struct window *asked, struct verdict *ret)
 	r = scene_open(&s, &whole, v.from_ns, v.to_ns);
 	if (r == 0) {
 		facts_compute(&s, f);
-		/* Processes that could be read are level 1, whatever the recorder hoped for. */
-		v.level = v.run->level > 0 ? v.run->level : f->v[FACT_CORES_USED].known;
+		find_level(&s, f, &v);
 		fill_usage(&s, f, &v);
 		r = usage_gpus(&s, &v.usage);
 		if (r == 0)
 			r = ledger_cpu(&s, f, &v);
+		if (r == 0)
+			r = ledger_time(&s, &v);
 	}
 	if (r == 0)
 		r = judge(&s, f, &v);
@@ -240,6 +306,7 @@ int explain(const struct window *asked, struct verdict *ret)
 void verdict_done(struct verdict *v)
 {
 	vec_done(&v->cpu);
+	vec_done(&v->time);
 	vec_done(&v->usage.gpus);
 	vec_done(&v->usage.gpu_processes);
 	vec_done(&v->findings);

@@ -2,11 +2,13 @@
 #include "explain/fact.h"
 
 #include "base/text.h"
+#include "explain/scene.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const struct fact_info fact_infos[FACTS] = {
 #define FACT(id, name_, unit_, level_, window_, help_) \
@@ -17,7 +19,7 @@ const struct fact_info fact_infos[FACTS] = {
 
 void facts_compute(const struct scene *s, struct facts *f)
 {
-	*f = (struct facts){ 0 };
+	*f = (struct facts){ .book = s->activity.book };
 	for (int i = 0; i < FACTS; i++)
 		fact_absent(f, (enum fact_id)i, "%s is not known", fact_infos[i].name);
 	for (const struct fact_source *const *src = fact_sources; *src; src++)
@@ -83,6 +85,23 @@ void fact_set_range(struct facts *f, enum fact_id id, double value, double low, 
 void fact_set_subject(struct facts *f, enum fact_id id, uint32_t subject, const char *text)
 {
 	f->v[id].subject = subject;
+	text_safe_copy(f->v[id].text, sizeof(f->v[id].text), text);
+}
+
+void fact_set_place(struct facts *f, enum fact_id id, uint32_t place)
+{
+	const struct place *p = f->book ? stack_book_find_place(f->book, place) : NULL;
+	const char *name;
+	char text[200];
+
+	if (!p)
+		return;
+	name = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
+	if (p->line > 0)
+		snprintf(text, sizeof(text), "%.48s:%d", name, (int)p->line);
+	else
+		snprintf(text, sizeof(text), "%.60s", name);
+	f->v[id].place = place;
 	text_safe_copy(f->v[id].text, sizeof(f->v[id].text), text);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct scene;
+struct stack_book;
 
 enum fact_id {
 #define FACT(id, ...) FACT_##id,
@@ -34,12 +35,14 @@ struct fact {
 	bool known;
 	double value, low, high; /* low = high = value when it is exact */
 	uint32_t subject;        /* entity it is about, 0: none */
+	uint32_t place;          /* line of code it is about, in facts.book; 0: none */
 	char text[64];           /* name of the subject or of a limit, made safe to show; "" none */
 	char why[100];           /* when not known: "thread.run_delay is not supported" */
 };
 
 struct facts {
 	struct fact v[FACTS];
+	const struct stack_book *book; /* of the scene's stacks, borrowed; NULL: none */
 };
 
 /* One file of facts: fills its rows. Facts of earlier rows of all.c may be read. */
@@ -69,6 +72,8 @@ void fact_set(struct facts *f, enum fact_id id, double value);
 /* A value that is not finite is not set; low and high are put in order around it. */
 void fact_set_range(struct facts *f, enum fact_id id, double value, double low, double high);
 void fact_set_subject(struct facts *f, enum fact_id id, uint32_t subject, const char *text);
+/* The line of code it is about; the text becomes "file.py:48". */
+void fact_set_place(struct facts *f, enum fact_id id, uint32_t place);
 void fact_absent(struct facts *f, enum fact_id id, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Absent for the reason another one is. */

@@ -163,6 +163,51 @@ static void put_usage(struct json *j, const struct usage *u)
 	json_end(j, '}');
 }
 
+static void put_top(struct json *j, const struct ledger_line *l)
+{
+	/* Absent, not empty: no stack said what it did. */
+	if (!l->n_top)
+		return;
+	json_key_begin(j, "top", '[');
+	for (size_t i = 0; i < l->n_top; i++) {
+		const struct ledger_top *t = &l->top[i];
+
+		json_begin(j, '{');
+		json_key_str(j, "function", t->function[0] ? t->function : NULL);
+		json_key_str(j, "file", t->file[0] ? t->file : NULL);
+		if (t->line > 0)
+			json_key_int(j, "line", t->line);
+		json_key_num(j, "share", t->share);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+static void put_time(struct json *j, const struct verdict *v)
+{
+	if (!v->time_tid)
+		return;
+	json_key_begin(j, "time", '{');
+	json_key_int(j, "pid", v->time_pid);
+	json_key_int(j, "tid", v->time_tid);
+	json_key_str(j, "name", v->time_name[0] ? v->time_name : NULL);
+	json_key_begin(j, "ledger", '[');
+	for (size_t i = 0; i < v->time.n; i++) {
+		const struct ledger_line *l = &v->time.v[i];
+
+		json_begin(j, '{');
+		json_key_str(j, "state", l->role);
+		json_key_num(j, "share", l->share);
+		json_key_num(j, "seconds", l->seconds);
+		put_top(j, l);
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+	json_key_num(j, "unaccounted", v->time_unaccounted);
+	json_key_num(j, "error", fact_round(v->time_error));
+	json_end(j, '}');
+}
+
 static void put_ledger(struct json *j, const struct verdict *v)
 {
 	json_key_begin(j, "cpu", '{');
@@ -179,6 +224,7 @@ static void put_ledger(struct json *j, const struct verdict *v)
 			json_key_int(j, "threads", l->threads);
 		json_key_num(j, "cores", l->cores);
 		json_key_num(j, "share", l->share);
+		put_top(j, l);
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -261,6 +307,9 @@ static void put_rest(struct json *j, const struct verdict *v)
 	put_whole(j, "rss_bytes", v->overhead.rss_bytes);
 	put_whole(j, "samples", v->overhead.samples);
 	put_whole(j, "samples_skipped", v->overhead.samples_skipped);
+	put_whole(j, "stack_samples", v->overhead.stack_samples);
+	put_whole(j, "stack_unproven", v->overhead.stack_unproven);
+	put_whole(j, "stack_partial", v->overhead.stack_partial);
 	json_end(j, '}');
 }
 
@@ -280,7 +329,9 @@ void render_json(const struct verdict *v, struct buf *out)
 	json_key_str(&j, "why", v->window_why);
 	json_end(&j, '}');
 	json_key_str(&j, "level", level);
+	json_key_str(&j, "level_why", v->level_why[0] ? v->level_why : NULL);
 	put_usage(&j, &v->usage);
+	put_time(&j, v);
 	put_ledger(&j, v);
 	put_findings(&j, "findings", v->findings.v, v->findings.n);
 	put_findings(&j, "notes", v->notes.v, v->notes.n);

@@ -3,35 +3,15 @@
  * The verdict for people: what it used, what held it up, what to change. At the end of `run` only
  * the twelve lines that matter most; in full for `report`.
  */
-#include "explain/verdict.h"
-
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "explain/page.h"
+#include "explain/render.h"
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-
-/* What stays when there is room for few lines. Several findings: each a little lighter. */
-enum weight {
-	W_HEAD = 1000,
-	W_VERDICT = 950,
-	W_FIX = 900,
-	W_CPU = 850,
-	W_GPU = 840,
-	W_GAIN = 800,
-	W_MEMORY = 750,
-	W_BECAUSE = 600,
-	W_WHERE = 500,
-	W_OTHERS = 450,
-	W_DISK = 400,
-	W_NOTE = 350,
-	W_COST = 300,
-	W_UNKNOWN = 250,
-	W_DETAIL = 200,
-};
 
 static const char *how_it_ended(const struct run_info *r, char *buf, size_t size)
 {
@@ -166,75 +146,13 @@ static void put_disk(struct page *p, const struct usage *u, bool all)
 		 num_bytes(u->written_bytes, written, sizeof(written)));
 }
 
-/* Of a quiet run a share says little: the kernel counts ended processes in steps of 10 ms. */
-static const char *unaccounted(const struct verdict *v, char *buf, size_t size)
-{
-	double seconds = v->cpu_seconds * v->cpu_unaccounted;
-
-	if (fabs(v->cpu_unaccounted) < 0.00005)
-		return "0 %";
-	if (fabs(seconds) < 0.02 && fabs(v->cpu_unaccounted) >= 0.01)
-		return num_seconds(seconds, buf, size);
-	return num_percent(v->cpu_unaccounted, buf, size);
-}
-
-/* "main 5.1 cores, 4 children 1.2, short-lived 0.1, unaccounted 0.2 %" */
-static void put_where(struct page *p, const struct verdict *v)
-{
-	struct buf b;
-	char cores[24], share[24];
-
-	if (!v->cpu.n || !isfinite(v->cpu_cores))
-		return;
-	buf_init(&b, 1024);
-	for (size_t i = 0; i < v->cpu.n; i++) {
-		const struct ledger_line *l = &v->cpu.v[i];
-
-		if (strcmp(l->role, "child") == 0)
-			buf_printf(&b, "%s%d %s", i ? ", " : "", l->processes,
-				   l->processes == 1 ? "child" : "children");
-		else
-			buf_printf(&b, "%s%s", i ? ", " : "",
-				   strcmp(l->role, "other") == 0 ? "short-lived" : l->role);
-		buf_printf(&b, " %s%s", few_cores(l->cores, cores, sizeof(cores)),
-			   i ? "" : " cores");
-	}
-	buf_printf(&b, ", unaccounted %s", unaccounted(v, share, sizeof(share)));
-	if (v->from_ns > start_of(v) + NS_PER_S)
-		buf_printf(
-		    &b, " (after the first %s)",
-		    num_seconds((double)(v->from_ns - start_of(v)) / 1e9, cores, sizeof(cores)));
-	page_add(p, W_WHERE, PAGE_PLAIN, "Where", "%s", buf_text(&b));
-	buf_done(&b);
-}
-
-static void put_table(struct page *p, const struct verdict *v)
-{
-	char share[24], processes[16], threads[16];
-
-	if (!v->cpu.n || !isfinite(v->cpu_cores))
-		return;
-	page_add(p, W_DETAIL, PAGE_DIM, "Ledger", "%-12s %8s %8s %10s %8s", "role", "cores",
-		 "share", "processes", "threads");
-	for (size_t i = 0; i < v->cpu.n; i++) {
-		const struct ledger_line *l = &v->cpu.v[i];
-
-		snprintf(processes, sizeof(processes), l->processes < 0 ? "-" : "%d", l->processes);
-		snprintf(threads, sizeof(threads), l->threads < 0 ? "-" : "%d", l->threads);
-		page_add(p, W_DETAIL, PAGE_PLAIN, "", "%-12s %8.2f %8s %10s %8s", l->role, l->cores,
-			 num_percent(l->share, share, sizeof(share)), processes, threads);
-	}
-	page_add(p, W_DETAIL, PAGE_PLAIN, "", "%-12s %8.2f %8s", "unaccounted",
-		 v->cpu_cores * v->cpu_unaccounted,
-		 num_percent(v->cpu_unaccounted, share, sizeof(share)));
-	page_add(p, W_DETAIL, PAGE_PLAIN, "", "%-12s %8.2f %8s", "charged", v->cpu_cores, "100 %");
-}
-
 /* "about 34 % faster (20 to 48 %)", "about 2.1 times as fast (1.6 to 2.9)"; where the figure is a
  * bound from below, "at least ... (up to ...)". */
 static void gain_text(const struct finding *x, char *buf, size_t size)
 {
 	bool is_least = x->low >= x->speedup, is_most = x->high <= x->speedup * 1.01;
+	/* A range whose ends are written alike is none. */
+	bool is_point = (x->high - x->low) < 0.005;
 	bool times = x->speedup >= 1.95 || (!is_most && x->high >= 2.95);
 	double scale = times ? 1 : 100, less = times ? 0 : 1;
 	int digits = times && x->speedup < 9.95;
@@ -248,7 +166,7 @@ static void gain_text(const struct finding *x, char *buf, size_t size)
 	if (is_least && !is_most)
 		snprintf(range, sizeof(range), " (up to %.*f%s)", digits, (x->high - less) * scale,
 			 unit);
-	else if (!is_least)
+	else if (!is_least && !is_point)
 		snprintf(range, sizeof(range), " (%.*f to %.*f%s)", digits, (x->low - less) * scale,
 			 digits, (x->high - less) * scale, unit);
 	snprintf(buf, size, "%s %.*f%s %s%s", is_least && !is_most ? "at least" : "about", digits,
@@ -288,6 +206,26 @@ static void put_evidence(struct page *p, const struct finding *x, unsigned light
 	buf_done(&b);
 }
 
+/* Where in the program: "train.py:41, in decode"; unless the title says it. */
+static void put_at(struct page *p, const struct finding *x, unsigned weight)
+{
+	const char *file = strrchr(x->where.file, '/'), *said;
+	char place[320], line[24] = "";
+
+	if (!x->where.file[0] && !x->where.function[0])
+		return;
+	if (x->where.line > 0)
+		snprintf(line, sizeof(line), ":%d", x->where.line);
+	snprintf(place, sizeof(place), "%s%s", file ? file + 1 : x->where.file, line);
+	said = x->where.file[0] ? strstr(x->title, place) : NULL;
+	/* "x.py:4" is not said by "x.py:41" */
+	if (said && !(line[0] && strchr("0123456789", said[strlen(place)]) && said[strlen(place)]))
+		return;
+	page_add(p, weight, PAGE_PLAIN, "At", "%s%s%s%s", x->where.file,
+		 x->where.file[0] ? line : "",
+		 x->where.file[0] && x->where.function[0] ? ", in " : "", x->where.function);
+}
+
 static void put_findings(struct page *p, const struct verdict *v, bool all)
 {
 	for (size_t i = 0; i < v->findings.n; i++) {
@@ -296,6 +234,7 @@ static void put_findings(struct page *p, const struct verdict *v, bool all)
 
 		page_add(p, W_VERDICT - lighter, PAGE_WARN, "Finding", "%s (%s)", x->title,
 			 x->cause);
+		put_at(p, x, W_AT - lighter);
 		put_evidence(p, x, lighter, all);
 		page_add(p, W_FIX - lighter, PAGE_PLAIN, "Fix", "%s", x->fix);
 		put_gain(p, x, lighter);
@@ -306,6 +245,7 @@ static void put_findings(struct page *p, const struct verdict *v, bool all)
 		page_add(p, W_NOTE, PAGE_PLAIN, "Note", "%s (%s)", x->title, x->cause);
 		if (!all)
 			continue;
+		put_at(p, x, W_NOTE);
 		put_evidence(p, x, 0, true);
 		page_add(p, W_NOTE, PAGE_PLAIN, "Fix", "%s", x->fix);
 		put_gain(p, x, 0);
@@ -398,8 +338,6 @@ static void put_overhead(struct page *p, const struct verdict *v)
 
 static void put_window(struct page *p, const struct verdict *v)
 {
-	static const char *const levels[] = { "cgroup and machine only", "/proc only",
-					      "stacks and waits", "stacks, waits and native code" };
 	double start = (double)(v->from_ns - start_of(v)) / 1e9;
 	char from[32], to[32];
 
@@ -407,7 +345,18 @@ static void put_window(struct page *p, const struct verdict *v)
 		 start < 0.001 ? "0" : num_seconds(start, from, sizeof(from)),
 		 num_seconds((double)(v->to_ns - start_of(v)) / 1e9, to, sizeof(to)),
 		 v->window_why);
-	page_add(p, W_DETAIL, PAGE_DIM, "Level", "L%d: %s", v->level & 3, levels[v->level & 3]);
+}
+
+/* In short only when stacks are missing and something can be said about it. */
+static void put_level(struct page *p, const struct verdict *v, bool all)
+{
+	static const char *const levels[] = { "cgroup and machine only", "/proc only",
+					      "stacks and waits", "stacks, waits and native code" };
+	int level = v->level & 3;
+
+	if (all || (level < 2 && v->level_why[0]))
+		page_add(p, all ? W_DETAIL : W_LEVEL, PAGE_DIM, "Level", "L%d: %s%s%s", level,
+			 levels[level], v->level_why[0] ? "; " : "", v->level_why);
 }
 
 void render_text(const struct verdict *v, const struct render_style *style, struct buf *out)
@@ -420,14 +369,16 @@ void render_text(const struct verdict *v, const struct render_style *style, stru
 	put_gpus(&p, &v->usage, all);
 	put_memory(&p, &v->usage);
 	put_disk(&p, &v->usage, all);
-	put_where(&p, v);
+	render_where(&p, v);
+	render_time(&p, v, all);
 	put_others(&p, &v->usage);
 	put_healthy(&p, v);
 	put_findings(&p, v, all);
-	if (all) {
-		put_table(&p, v);
+	if (all && !style->no_tables)
+		render_cpu(&p, v);
+	if (all)
 		put_window(&p, v);
-	}
+	put_level(&p, v, all);
 	/* Too short to judge is said already. */
 	if (all || !v->healthy || !too_short(v))
 		put_blind(&p, v);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/rule.h"
 
+#include "base/text.h"
+#include "model/stacks.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +40,17 @@ void rule_because(struct finding *x, const struct facts *f, enum fact_id id, con
 	finding_because(x, fact_infos[id].name, f->v[id].value, fact_infos[id].unit, "%s", text);
 }
 
+void rule_where(struct finding *x, const struct facts *f, enum fact_id id)
+{
+	const struct place *p = f->book ? stack_book_find_place(f->book, f->v[id].place) : NULL;
+
+	if (!p)
+		return;
+	text_safe_copy(x->where.file, sizeof(x->where.file), p->file);
+	text_safe_copy(x->where.function, sizeof(x->where.function), p->function);
+	x->where.line = p->line > 0 ? p->line : 0;
+}
+
 static double speedup(double share, double room)
 {
 	double v = 1 / (1 - fmin(fmax(share, 0), 0.995));
@@ -52,5 +66,17 @@ void rule_gain_of_share(struct finding *x, const struct fact *share, double room
 	x->speedup = speedup(share->value, room);
 	x->low = speedup(share->low, room);
 	x->high = speedup(share->high, room);
+	x->cost = 1 - 1 / x->speedup;
+}
+
+void rule_gain_of_time(struct finding *x, double best, double likely, double worst)
+{
+	best = fmin(fmax(best, 0.005), 1);
+	likely = fmin(fmax(likely, best), 1);
+	worst = fmin(fmax(worst, likely), 1);
+	x->has_gain = true;
+	x->speedup = fact_round(1 / likely);
+	x->low = fact_round(1 / worst);
+	x->high = fact_round(1 / best);
 	x->cost = 1 - 1 / x->speedup;
 }

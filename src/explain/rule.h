@@ -58,8 +58,12 @@ enum answer rule_cannot_tell(struct opinion *o, const char *fmt, ...)
 /* Evidence from a fact that is known; nothing otherwise. The text is the rule's. */
 void rule_because(struct finding *x, const struct facts *f, enum fact_id id, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Where in the program: the place of a fact, if it has one. */
+void rule_where(struct finding *x, const struct facts *f, enum fact_id id);
 /* Gain from the share of wall time that would be won back: speedup 1/(1-share), and its cost. At most
  * `room` times as fast (INFINITY: no bound known). */
 void rule_gain_of_share(struct finding *x, const struct fact *share, double room);
+/* Gain from what a second of now would take, in the best, the likely and the worst case. */
+void rule_gain_of_time(struct finding *x, double best, double likely, double worst);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/scene.h"
 
+#include "explain/activity_part.h"
+
 #include <errno.h>
 #include <math.h>
 
@@ -109,23 +111,23 @@ static double ready_alone(double cpu, double delay, double alive)
 	return cpu > 0 ? alive * cpu / (cpu + (slept > 0 ? slept : 0)) : 0;
 }
 
-static void add_thread(struct scene *s, const struct entity *e)
+static int add_thread(struct scene *s, const struct entity *e)
 {
+	double alive = seconds_alive(e, s->steady.from_ns, s->steady.to_ns);
 	double cpu = delta_or_nan(&s->steady, M_THREAD_CPU, e->id);
 	double delay = delta_or_nan(&s->steady, M_THREAD_RUN_DELAY, e->id);
 	struct member *m;
 	uint32_t at;
 
 	if (!map_get(&s->by_id, e->parent, &at))
-		return;
+		return 0;
 	m = &s->members.v[at];
 	add(&m->thread_cpu, cpu);
 	add(&m->slices, delta_or_nan(&s->steady, M_THREAD_SLICES, e->id));
 	if (isfinite(cpu) && isfinite(delay)) {
 		add(&m->ready_cpu, cpu);
 		add(&m->delay, delay);
-		add(&m->alone,
-		    ready_alone(cpu, delay, seconds_alive(e, s->steady.from_ns, s->steady.to_ns)));
+		add(&m->alone, ready_alone(cpu, delay, alive));
 	} else if (isfinite(cpu) && !s->why_no_delay) {
 		s->why_no_delay = window_why_absent(&s->steady, M_THREAD_RUN_DELAY, e->id);
 	}
@@ -133,6 +135,7 @@ static void add_thread(struct scene *s, const struct entity *e)
 		s->main_cpu = cpu;
 		s->main_delay = delay;
 	}
+	return activity_thread(&s->activity, e, e->key == m->pid, alive, cpu, delay);
 }
 
 /* The first process with the run's pid: a later one got the number again. */
@@ -183,14 +186,16 @@ static int take_census(struct scene *s)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < t->rows.n; i++)
-		if (t->rows.v[i].kind == ENTITY_THREAD && lived_in(&t->rows.v[i], &s->steady))
-			add_thread(s, &t->rows.v[i]);
+		if (t->rows.v[i].kind == ENTITY_THREAD && lived_in(&t->rows.v[i], &s->steady) &&
+		    add_thread(s, &t->rows.v[i]) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
 int scene_open(struct scene *s, const struct window *whole, int64_t from_ns, int64_t to_ns)
 {
 	const struct run_info *run = window_run(whole);
+	int r;
 
 	*s = (struct scene){ .whole = whole,
 			     .steady = *whole,
@@ -206,9 +211,10 @@ int scene_open(struct scene *s, const struct window *whole, int64_t from_ns, int
 	s->main_proc = find_main(window_entities(whole), run->pid);
 	s->cg_cpu = find_group(s, M_CG_CPU_QUOTA, M_CG_CPU_PERIODS);
 	s->cg_mem = find_group(s, M_CG_MEM_LIMIT, M_CG_MEM_USED);
-	if (take_census(s) < 0)
-		return -ENOMEM;
-	return gpus_take(&s->gpus, s);
+	r = take_census(s);
+	if (r == 0)
+		r = gpus_take(&s->gpus, s);
+	return r < 0 ? r : activity_open(s);
 }
 
 void scene_done(struct scene *s)
@@ -216,6 +222,7 @@ void scene_done(struct scene *s)
 	vec_done(&s->members);
 	map_done(&s->by_id);
 	gpus_done(&s->gpus);
+	activity_done(&s->activity);
 }
 
 const struct member *scene_member(const struct scene *s, uint32_t id)

@@ -99,7 +99,7 @@ struct verdict {
 	VEC(struct ledger_line) time;
 	double time_unaccounted; /* share */
 	double time_error;       /* half the 95 % interval of the largest share, by its samples */
-	char level_why[200]; /* why not higher, and what to do; "" when it is as high as it gets */
+	char level_why[420]; /* why not higher, and what to do; "" when it is as high as it gets */
 	VEC(struct finding) findings; /* ranked by gain */
 	VEC(struct finding) notes;
 	VEC(struct cannot_tell) blind;
@@ -117,6 +117,7 @@ struct render_style {
 	bool color;
 	unsigned max_lines; /* 0: no limit; 12 at the end of `run` */
 	unsigned width;     /* 0: 100 */
+	bool no_tables;     /* of ledgers: whoever asks shows them elsewhere */
 };
 /* The line about GPUs: "0.37 of 1 GPU busy (...), ..."; nothing without a GPU. */
 void usage_gpus_text(const struct usage *u, struct buf *out);

@@ -154,6 +154,27 @@ static void steal(const struct scene *s, struct facts *f)
 		fact_set(f, FACT_USAGE_STEAL, stolen / total);
 }
 
+/* Others' use takes from the machine first, and from what the job may use only where that is all of it. */
+static void spare(struct facts *f)
+{
+	double may, machine;
+
+	if (!f->v[FACT_CORES_USED].known || !f->v[FACT_CORES_ALLOWED].known) {
+		fact_absent_like(f, FACT_CORES_FREE,
+				 f->v[FACT_CORES_USED].known ? FACT_CORES_ALLOWED
+							     : FACT_CORES_USED);
+		return;
+	}
+	if (!f->v[FACT_CORES_OTHERS].known) {
+		fact_absent_like(f, FACT_CORES_FREE, FACT_CORES_OTHERS);
+		return;
+	}
+	may = f->v[FACT_CORES_ALLOWED].value;
+	machine = fact_or(f, FACT_CORES_MACHINE, may);
+	may = fmin(may, machine - f->v[FACT_CORES_OTHERS].value);
+	fact_set(f, FACT_CORES_FREE, fmax(0, may - f->v[FACT_CORES_USED].value));
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	allowed(s, f);
@@ -162,6 +183,7 @@ static void compute(const struct scene *s, struct facts *f)
 	others(s->whole, f, FACT_USAGE_OTHERS);
 	others(&s->steady, f, FACT_CORES_OTHERS);
 	steal(s, f);
+	spare(f);
 }
 
 const struct fact_source cpu_facts = { "cpu", compute };

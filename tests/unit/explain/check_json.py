@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 KEYS = {
-    "": {"schema", "run", "window", "level", "usage", "cpu", "findings", "notes", "healthy", "limit", "cannot_tell",
+    "": {"schema", "run", "window", "level", "level_why", "usage", "time", "cpu", "findings", "notes", "healthy", "limit", "cannot_tell",
          "overhead"},
     "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "complete"},
     "window": {"from_s", "to_s", "why"},
@@ -20,10 +20,14 @@ KEYS = {
     "usage.storage": {"read_bytes", "written_bytes"},
     "usage.others": {"cpu_cores"},
     "cpu": {"cores", "ledger", "unaccounted"},
-    "overhead": {"cpu_share_of_core", "rss_bytes", "samples", "samples_skipped"},
+    "overhead": {"cpu_share_of_core", "rss_bytes", "samples", "samples_skipped", "stack_samples", "stack_unproven",
+                 "stack_partial"},
 }
+# What only a run with stacks has, and a level that is as high as it gets has no reason.
+STACKS = {"level_why", "time", "stack_samples", "stack_unproven", "stack_partial"}
 # What a scenario may not have measured, and a healthy one does not say. COMPLETE has all of it.
-MAY_BE_ABSENT = {"limit", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes", "written_bytes"} | KEYS["overhead"]
+MAY_BE_ABSENT = {"limit", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes",
+                 "written_bytes"} | KEYS["overhead"] | STACKS
 COMPLETE = "threads-no-as-many.scn"
 FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
 GPU = {"index", "partition", "profile", "uuid", "name", "vendor", "simulated", "allowed", "used_by_job", "busy",
@@ -32,6 +36,11 @@ GPU = {"index", "partition", "profile", "uuid", "name", "vendor", "simulated", "
        "seen_s", "unified_memory"}
 GPU_PROCESS = {"pid", "memory_bytes", "busy", "job", "name"}
 EVIDENCE = {"text", "metric", "value", "unit"}
+STATES = {"data_wait", "data_load", "transfer", "dispatch", "python", "gpu_wait", "comm_wait", "io", "cpu_queue",
+          "memory_stall", "lock_wait", "idle", "other"}
+ROLES = {"main", "loader_worker", "pin_thread", "blas_threads", "comm_threads", "spin_wait", "framework_threads",
+         "tokenizer_threads", "child", "kernel_side", "other"}
+TOP = {"function", "file", "line", "share"}
 
 
 def at(v, path):
@@ -75,12 +84,38 @@ def check_gpus(gpus):
     assert order == sorted(order)
 
 
+def check_top(line):
+    shares = [top["share"] for top in line.get("top", [{"share": 1}])]
+    assert 1 <= len(shares) <= 5 and shares == sorted(shares, reverse=True) and sum(shares) <= 1 + 1e-6, line
+    for top in line.get("top", []):
+        assert {"share"} < set(top) <= TOP and top["share"] > 0, top
+
+
+def check_roles(ledger):
+    assert len({x["role"] for x in ledger}) == len(ledger)
+    for x in ledger:
+        assert x["role"] in ROLES, x
+        check_top(x)
+
+
+def check_time(time, overhead):
+    assert set(time) - {"name", "error"} == {"pid", "tid", "ledger", "unaccounted"}, time
+    assert time["pid"] > 0 and time["tid"] > 0 and time["ledger"]
+    for x in time["ledger"]:
+        assert {"state", "share"} <= set(x) <= {"state", "share", "seconds", "seconds_per_step", "top"}, x
+        check_top(x)
+        assert x["state"] in STATES and -1e-9 <= x["share"] <= 1 + 1e-9, x
+    assert len({x["state"] for x in time["ledger"]}) == len(time["ledger"])
+    assert math.isclose(sum(x["share"] for x in time["ledger"]) + time["unaccounted"], 1, abs_tol=1e-6), time
+    assert overhead["stack_samples"] > 0 and overhead["stack_unproven"] <= overhead["stack_samples"]
+
+
 def check(v, complete):
     assert v["schema"] == "spotter.verdict/1"
     for path, keys in KEYS.items():
         have = set(at(v, path))
         assert have <= keys, (path, have - keys)
-        assert have >= keys - ({"gpus"} if complete else MAY_BE_ABSENT), (path, keys - have)
+        assert have >= keys - ({"gpus"} | STACKS if complete else MAY_BE_ABSENT), (path, keys - have)
     finite(v)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])
     assert re.fullmatch(r"L[0-3]", v["level"])
@@ -92,8 +127,9 @@ def check(v, complete):
     check_gpus(v["usage"].get("gpus", []))
     shares = sum(x["share"] for x in v["cpu"]["ledger"]) + v["cpu"]["unaccounted"]
     assert math.isclose(shares, 1, rel_tol=1e-9), shares
-    for x in v["cpu"]["ledger"]:
-        assert x["role"] in {"main", "child", "other"}
+    check_roles(v["cpu"]["ledger"])
+    if "time" in v:
+        check_time(v["time"], v["overhead"])
     for f in v["findings"] + v["notes"]:
         check_finding(f)
     for f in v["findings"]:

@@ -106,6 +106,8 @@ static void parse_process(struct scenario *s, const struct words *w)
 			e->from = number(w, i + 1);
 		else if (strcmp(w->v[i], "to") == 0)
 			e->to = number(w, i + 1);
+		else if (strcmp(w->v[i], "of") == 0)
+			e->parent = (uint32_t)number(w, i + 1);
 		else
 			fail_msg("process: '%s'?", w->v[i]);
 	}
@@ -329,7 +331,7 @@ static void parse_line(struct scenario *s, char *line)
 		parse_event(s, &w);
 	} else if (strcmp(w.v[0], "expect") == 0) {
 		parse_expect(s, &w);
-	} else {
+	} else if (!scenario_stack_line(s, w.v, w.n)) {
 		parse_series(s, &w);
 	}
 }
@@ -368,6 +370,7 @@ void scenario_parse(struct scenario *s, const char *text)
 	add_entity(s, ID_JOB, ID_HOST, ENTITY_JOB, 0, "train.py");
 	add_entity(s, ID_SELF, ID_HOST, ENTITY_SELF, 0, "spotter");
 	parse_text(s, text);
+	s->run.level = s->does.n ? 2 : s->run.level;
 	s->run.state = s->run.has_exit ? RUN_ENDED : RUN_GOING;
 	s->run.ended_mono_ns = start_ns + (int64_t)(s->seconds * 1e9);
 }
@@ -389,6 +392,9 @@ void scenario_done(struct scenario *s)
 	vec_done(&s->expects);
 	vec_done(&s->gaps);
 	vec_done(&s->events);
+	vec_done(&s->stacks);
+	vec_done(&s->does);
+	stack_book_done(&s->book);
 }
 
 const char *scenario_answer(const struct verdict *v, const char *cause)
@@ -418,11 +424,13 @@ size_t scenario_list(const char *folder, char paths[][256], size_t max)
 
 	if (!d)
 		fail_msg("cannot open '%s'", folder);
-	while ((e = readdir(d)) && n < max) {
+	while ((e = readdir(d))) {
 		size_t len = strlen(e->d_name);
 
-		if (len > 4 && strcmp(e->d_name + len - 4, ".scn") == 0)
-			snprintf(paths[n++], 256, "%s/%s", folder, e->d_name);
+		if (len <= 4 || strcmp(e->d_name + len - 4, ".scn") != 0)
+			continue;
+		assert_true(n < max);
+		snprintf(paths[n++], 256, "%s/%s", folder, e->d_name);
 	}
 	closedir(d);
 	qsort(paths, n, sizeof(paths[0]), by_name);

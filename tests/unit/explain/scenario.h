@@ -6,7 +6,8 @@
  *	exit 0                          or: signal 9
  *	rusage 58.2                     CPU seconds the kernel charged
  *	machine 16 2                    CPUs, threads per core
- *	process 20 100 python3          entity, pid, name; then: from 3 to 12.5 (seconds it lived)
+ *	process 20 100 python3          entity, pid, name; then: from 3 to 12.5 (seconds it lived), of 20
+ *					(the process that started it)
  *	thread 30 20 100 python3        entity, process, tid, name
  *	pool 20 8 2.5 7.5 900           8 threads of process 20: CPU s, run delay s, slices of each
  *	cgroup 40 docker-4f3a
@@ -18,10 +19,19 @@
  *					profile 3g.40gb, vendor amd, to 20
  *	gpuproc 60 50 100 python3       entity, GPU, pid (0: not visible), name; then: from 3 to 12
  *	event oom_kill 20 29.5 text     entity, second, words; also: event xid 50 10 value 79 text
+ *	place 1 train.py 48 train_loop  id, file, line, function; then: source for batch in loader:
+ *	native 9 libcuda.so.1 cuStreamSynchronize
+ *					id, library, symbol (left out: not known)
+ *	stack 5 = 1 7 9                 a stack of these places, outermost first
+ *	does 30 5 pipe 0.61 peer 21     thread (or several: 31,32), stack (0: none), what it does
+ *					(wait_kind_name), share of its time; then: peer PROCESS, on
+ *					KIND, gil, partial, unproven, joined, python, from 3 to 12
  *	expect cpu_quota yes            or no, note, blind
  *	expect limit cpu_bound          or: expect limit -
  *	include calm.inc                lines of a file beside this one
  *	# a comment
+ *
+ * Stacks are 50 samples a second, a slice a second; time that no `does` tells of has no samples.
  *
  * Without @ID a metric is of the first entity of its kind.
  */
@@ -32,7 +42,7 @@
 #include "explain/verdict.h"
 #include "model/history.h"
 
-enum { SCENARIO_CURVE = 16 };
+enum { SCENARIO_CURVE = 16, SCENARIO_STACK_HZ = 50, SCENARIO_FILES = 250 };
 
 struct scenario_series {
 	enum metric_id metric;
@@ -62,6 +72,17 @@ struct scenario_expect {
 	char what[40], answer[16];
 };
 
+/* A stack by the number it has in the text. */
+struct scenario_stack {
+	uint32_t id, node;
+};
+
+struct scenario_does {
+	struct stack_row row; /* without count and weight */
+	double share;
+	double from, to; /* to < 0: the end */
+};
+
 struct scenario {
 	char path[256];
 	struct run_info run;
@@ -71,6 +92,10 @@ struct scenario {
 	VEC(struct scenario_expect) expects;
 	VEC(struct window_gap) gaps;
 	VEC(struct scenario_event) events;
+	struct stack_book book;
+	VEC(struct scenario_stack) stacks;
+	VEC(struct scenario_does) does;
+	bool no_stacks; /* plays as if none had been read */
 };
 
 /* Fails the test with the line's number when it makes no sense. */
@@ -82,6 +107,12 @@ void scenario_each(const struct scenario *s, enum metric_id without, uint32_t en
 		   void (*fn)(const struct frame *f, void *arg), void *arg);
 /* All of it but this metric (M_NONE: all) of this entity (0: any). Free with history_free(). */
 struct history *scenario_play(const struct scenario *s, enum metric_id without, uint32_t entity);
+/* scenario_stacks.c. A line about stacks: false when it is about something else. */
+bool scenario_stack_line(struct scenario *s, char *const *words, size_t n);
+/* What threads did in [to - 1, to), with the whole book when `to` is 1. */
+void scenario_put_stacks(const struct scenario *s, struct frame *f, double to);
+/* Seconds at which an entity came and went; a thread lives with its process. */
+void scenario_life(const struct scenario *s, uint32_t id, double *from, double *to);
 /* "yes", "note", "blind" or "no" */
 const char *scenario_answer(const struct verdict *v, const char *cause);
 

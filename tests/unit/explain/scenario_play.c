@@ -16,7 +16,7 @@ static const struct scenario_entity *entity_of(const struct scenario *s, uint32_
 	return NULL;
 }
 
-static void life_of(const struct scenario *s, uint32_t id, double *from, double *to)
+void scenario_life(const struct scenario *s, uint32_t id, double *from, double *to)
 {
 	const struct scenario_entity *e = entity_of(s, id);
 
@@ -31,7 +31,7 @@ static double value_at(const struct scenario *s, const struct scenario_series *x
 {
 	double from, to;
 
-	life_of(s, x->entity, &from, &to);
+	scenario_life(s, x->entity, &from, &to);
 	if (x->n == 2 && x->at[0].t == -1)
 		return x->at[0].v + (x->at[1].v - x->at[0].v) * (t - from) / (to - from);
 	for (size_t i = 1; i < x->n; i++)
@@ -53,7 +53,7 @@ static void put_lives(const struct scenario *s, struct frame *f, double t, doubl
 		};
 		double from, to;
 
-		life_of(s, e->id, &from, &to);
+		scenario_life(s, e->id, &from, &to);
 		if (from <= t && from > t - step) {
 			l.change = LIFE_BORN;
 			frame_life(f, &l, e->name, e->detail);
@@ -74,7 +74,7 @@ static void put_samples(const struct scenario *s, struct frame *f, double t, enu
 
 		if (x->metric == without && (!entity || entity == x->entity))
 			continue;
-		life_of(s, x->entity, &from, &to);
+		scenario_life(s, x->entity, &from, &to);
 		if (t < from || (to < s->seconds && t >= to))
 			continue;
 		frame_put(f, x->metric, x->entity,
@@ -109,6 +109,9 @@ void scenario_each(const struct scenario *s, enum metric_id without, uint32_t en
 		for (size_t g = 0; i == 0 && g < s->gaps.n; g++)
 			frame_gap(&f, s->gaps.v[g].metric, s->gaps.v[g].entity, s->gaps.v[g].why);
 		put_events(s, &f, t, step);
+		/* the second that is over since the tick before */
+		if (floor(t + 1e-9) > floor(t - step + 1e-9) && t >= 1 - 1e-9)
+			scenario_put_stacks(s, &f, floor(t + 1e-9));
 		assert_false(f.failed);
 		fn(&f, arg);
 	}

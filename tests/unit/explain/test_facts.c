@@ -205,6 +205,100 @@ static void vocabulary(void **state)
 		assert_true(f.v[i].known ? isfinite(f.v[i].value) : f.v[i].why[0] != '\0');
 }
 
+/* One thread on one core: shares of its time, and where they are. */
+static void stacks(void **state)
+{
+	(void)state;
+	compute("run 100\nprocess 20 100 python3\nthread 30 20 100 python3\njob.cpu 0 80\n"
+		"thread.cpu@30 0 80\nthread.run_delay@30 0 0\n"
+		"place 1 /a/train.py 10 main\nplace 2 /a/train.py 11 main\n"
+		"place 3 /a/data.py 5 load_batch source x = y[i]\n"
+		"place 4 /a/data.py 6 load_batch source x = np.abs(y)\n"
+		"place 5 /usr/lib/python3/dist-packages/PIL/Image.py 900 Image.convert\n"
+		"native 6 /usr/lib/libjpeg.so.62\nnative 7 /usr/bin/python3.11\n"
+		"stack 1 = 1 3\nstack 2 = 1 4\nstack 3 = 1 3 5\nstack 4 = 2\nstack 5 = 1 3 6\n"
+		"stack 6 = 1 3 7\n"
+		"does 30 1 running 0.2 gil\ndoes 30 2 running 0.1 gil\ndoes 30 3 running 0.1 gil\n"
+		"does 30 5 running 0.1\ndoes 30 6 running 0.1 gil\ndoes 30 4 running 0.2 gil\n"
+		"does 30 4 gil 0.2\n",
+		&f);
+	is(&f, FACT_TIME_DATA_LOAD, 0.6);
+	is(&f, FACT_TIME_PYTHON, 0.2);
+	is(&f, FACT_GIL_WAIT, 0.2);
+	is(&f, FACT_TIME_UNACCOUNTED, 0);
+	is(&f, FACT_LOADER_WORKERS, 0);
+	/* of 0.6: line 5 itself and in the interpreter; line 6 may call C, PIL is not the program */
+	is(&f, FACT_LOAD_CPU, 0.6);
+	is(&f, FACT_LOAD_PYTHON, 0.5);
+	assert_true(f.v[FACT_LOAD_PYTHON].high > 0.5 + 0.1 / 0.6);
+	assert_string_equal(f.v[FACT_LOAD_PYTHON].text, "data.py:5");
+	is(&f, FACT_LOAD_NATIVE, 1.0 / 3);
+	/* main has the loop: line 10 gets the data, line 11 does the rest */
+	is(&f, FACT_LOADER_LINE, 0.6);
+	assert_string_equal(f.v[FACT_LOADER_LINE].text, "train.py:10");
+	is(&f, FACT_LOADER_FRAMEWORK, 0);
+	is_absent(&f, FACT_CORES_FREE, "job.cores_allowed");
+}
+
+/* The loop does nothing itself, and its caller does now and then: the loop has the line all the same. A
+ * library's loop has none that its user could change. */
+static void line_of_the_loop(void **state)
+{
+	static const char *const text =
+	    "run 100\nprocess 20 100 python3\nthread 30 20 100 python3\n"
+	    "place 1 /a/train.py 90 main\nplace 2 %s/train.py 10 fit\n"
+	    "place 3 %s/train.py 11 fit\nplace 4 /a/train.py 20 load_batch\n"
+	    "place 5 /a/train.py 30 step\nstack 1 = 1 2 4\nstack 2 = 1 3 5\nstack 3 = 1\n"
+	    "does 30 1 running 0.5\ndoes 30 2 running 0.4\ndoes 30 3 running 0.1\n";
+	char own[1024], library[1024];
+
+	(void)state;
+	snprintf(own, sizeof(own), text, "/a", "/a");
+	snprintf(library, sizeof(library), text, "/x/site-packages/fast", "/x/site-packages/fast");
+	compute(own, &f);
+	assert_string_equal(f.v[FACT_LOADER_LINE].text, "train.py:10");
+	compute(library, &f);
+	assert_string_equal(f.v[FACT_LOADER_LINE].text, "train.py:90");
+}
+
+/* Workers of a pool that never load are there for something else; a worker's helpers are no workers. */
+static void crew(void **state)
+{
+	(void)state;
+	compute("run 100\nprocess 20 100 python3\nthread 30 20 100 python3\njob.cpu 0 80\n"
+		"process 21 101 python3 from 50\nthread 31 21 101 python3\nthread 32 21 102 x\n"
+		"thread 33 20 103 python3\nthread.cpu@30 0 20\nthread.run_delay@30 0 0\n"
+		"thread.cpu@31 0 25\nthread.run_delay@31 0 5\nthread.cpu@32 0 0\n"
+		"thread.run_delay@32 0 0\nthread.cpu@33 0 0\nthread.run_delay@33 0 0\n"
+		"place 1 train.py 10 main\n"
+		"place 2 /usr/lib/python3/site-packages/torch/utils/data/_utils/worker.py 9 "
+		"_worker_loop\n"
+		"place 3 data.py 5 D.__getitem__\n"
+		"place 4 /usr/lib/python3.11/concurrent/futures/thread.py 81 _worker\n"
+		"place 5 /usr/lib/python3.11/multiprocessing/queues.py 103 Queue.get\n"
+		"stack 1 = 1\nstack 2 = 2 3\nstack 3 = 2 5\nstack 4 = 4\n"
+		"does 30 1 running 0.2\ndoes 30 1 sleep 0.8\ndoes 31 2 running 0.6\n"
+		"does 31 2 disk 0.1\ndoes 31 3 pipe 0.3\ndoes 32 2 lock 1\ndoes 33 4 lock 1\n",
+		&f);
+	is(&f, FACT_LOADER_WORKERS, 0.5);
+	assert_string_equal(f.v[FACT_LOADER_WORKERS].text, "processes");
+	is(&f, FACT_LOADER_BUSY, 0.5);
+	is(&f, FACT_LOADER_QUEUED, 0.1);
+	is(&f, FACT_LOADER_STORAGE, 0.1);
+	is(&f, FACT_LOADER_IDLE, 0.3);
+	assert_string_equal(f.v[FACT_LOADER_FRAMEWORK].text, "torch");
+	/* too little to speak of, and nothing at all */
+	compute("run 2\nprocess 20 100 x\nthread 30 20 100 x\nplace 1 a.py 1 f\nstack 1 = 1\n"
+		"does 30 1 running 0.9\n",
+		&f);
+	is_absent(&f, FACT_TIME_DATA_LOAD, "too few stacks");
+	compute("run 10\nprocess 20 100 x\nthread 30 20 100 x\n", &f);
+	is_absent(&f, FACT_TIME_DATA_LOAD, "no stacks");
+	is_absent(&f, FACT_GIL_WAIT, f.v[FACT_TIME_DATA_LOAD].why);
+	is_absent(&f, FACT_LOADER_IDLE, f.v[FACT_TIME_DATA_LOAD].why);
+	is_absent(&f, FACT_LOAD_PYTHON, f.v[FACT_TIME_DATA_LOAD].why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,7 +306,8 @@ int main(void)
 		cmocka_unit_test(one_reading),   cmocka_unit_test(quota_lost),
 		cmocka_unit_test(ready_threads), cmocka_unit_test(memory),
 		cmocka_unit_test(rounding),      cmocka_unit_test(hostile_name),
-		cmocka_unit_test(vocabulary),
+		cmocka_unit_test(vocabulary),    cmocka_unit_test(stacks),
+		cmocka_unit_test(crew),          cmocka_unit_test(line_of_the_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

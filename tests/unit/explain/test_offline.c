@@ -76,8 +76,8 @@ static void compare(const char *scenario, const char *file)
 
 static void same_verdict(void **state)
 {
-	static char paths[100][256];
-	size_t n = scenario_list(SCENARIOS, paths, 100);
+	static char paths[SCENARIO_FILES][256];
+	size_t n = scenario_list(SCENARIOS, paths, SCENARIO_FILES);
 	char folder[] = "/tmp/spotter-offline-XXXXXX", file[64];
 
 	(void)state;

@@ -8,6 +8,7 @@
 #include "scenario.h"
 
 #include "base/buf.h"
+#include "explain/loading.h"
 #include "explain/rule.h"
 
 static void judge(const struct scenario *s, enum metric_id without, uint32_t entity,
@@ -25,8 +26,8 @@ static void judge(const struct scenario *s, enum metric_id without, uint32_t ent
 
 static void expectations(void **state)
 {
-	static char paths[100][256];
-	size_t n = scenario_list(SCENARIOS, paths, 100);
+	static char paths[SCENARIO_FILES][256];
+	size_t n = scenario_list(SCENARIOS, paths, SCENARIO_FILES);
 	int wrong = 0;
 
 	(void)state;
@@ -85,7 +86,8 @@ static int compare(const struct scenario *s, const struct verdict *all, enum met
 		if (grade(is) == grade(was) || grade(is) == 1)
 			continue;
 		print_error("%s without %s@%u: %s turned from '%s' to '%s'\n",
-			    strrchr(s->path, '/') + 1, metrics[without].name, entity,
+			    strrchr(s->path, '/') + 1,
+			    s->no_stacks ? "stacks" : metrics[without].name, entity,
 			    rules[r]->cause, was, is);
 		wrong++;
 	}
@@ -96,8 +98,8 @@ static int compare(const struct scenario *s, const struct verdict *all, enum met
 /* Without gpu.allowed it is said that no mask is set, which is another thing than not knowing. */
 static void less_is_never_more(void **state)
 {
-	static char paths[100][256];
-	size_t n = scenario_list(SCENARIOS, paths, 100);
+	static char paths[SCENARIO_FILES][256];
+	size_t n = scenario_list(SCENARIOS, paths, SCENARIO_FILES);
 	int wrong = 0;
 
 	(void)state;
@@ -110,6 +112,8 @@ static void less_is_never_more(void **state)
 		for (size_t k = 0; k < s.series.n; k++)
 			if (!seen_before(&s, k) && s.series.v[k].metric != M_GPU_ALLOWED)
 				wrong += compare(&s, &all, s.series.v[k].metric, 0);
+		s.no_stacks = true;
+		wrong += s.does.n ? compare(&s, &all, M_NONE, 0) : 0;
 		verdict_done(&all);
 		scenario_done(&s);
 	}
@@ -158,7 +162,11 @@ static void absurd(void **state)
 		       "cgroup 40 g\ncgroup.cpu_quota 1e12\ncgroup.periods 0 300\n"
 		       "cgroup.throttled_periods 0 9e15\ncgroup.throttled 0 9e8\n"
 		       "pool 20 3 9e8 9e8 9e15\nvm.oom_kills 0 9e15\nproc.rss@20 9e17\n"
-		       "mem.total -5\nsignal 2000000000\n");
+		       "mem.total -5\nsignal 2000000000\n"
+		       "thread 30 20 100 x\nthread.cpu@30 0 9e8\nthread.run_delay@30 0 9e8\n"
+		       "place 9 a.py 2147483647 load_batch\nplace 2 /x/../ -5 <module>\n"
+		       "stack 1 = 2 9\nstack 2 = 2 2 2 2\ndoes 30 1 running 1e6 gil\n"
+		       "does 30 2 gil 3\ndoes 30,77 0 unknown 1 unproven\n");
 	h = scenario_play(&s, M_NONE, 0);
 	for (size_t i = 0; i < 6; i++)
 		for (size_t k = 0; k < 36; k++) {
@@ -199,7 +207,7 @@ static void next_to_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(explain(&w, &v), 0);
-	assert_int_equal(v.blind.n, 5);
+	assert_int_equal(v.blind.n, 9);
 	verdict_done(&v);
 	history_free(h);
 	scenario_parse(&s, "run 0\nexit 0\nprocess 20 100 x\nthread 30 20 100 x\nthread.cpu@30 1\n"
@@ -305,6 +313,122 @@ static void certificate(void **state)
 	scenario_done(&s);
 }
 
+/* 60 % of the time is loading: with workers beside it, the training takes the other 40 %. */
+static void no_workers_gain(void **state)
+{
+	struct scenario s = { 0 };
+	struct verdict v;
+	const struct finding *x;
+
+	(void)state;
+	judge_file("no-workers-yes", &s, &v);
+	x = found(&v, "no_workers");
+	assert_string_equal(x->where.file, "/home/u/train.py");
+	assert_int_equal(x->where.line, 48);
+	assert_string_equal(x->where.function, "train");
+	assert_true(x->high > 2.5 && x->high < 2.7);
+	assert_true(x->speedup > 2.2 && x->speedup < 2.5);
+	assert_true(x->low > 1.8 && x->low < x->speedup);
+	assert_non_null(strstr(x->edit, "num_workers=2"));
+	assert_non_null(strstr(x->title, "60 %"));
+	verdict_done(&v);
+	scenario_done(&s);
+	/* the same line by a plain loader, whose fix is not torch's; and the loop inside of it */
+	judge_file("no-workers-yes-plain", &s, &v);
+	x = found(&v, "no_workers");
+	assert_int_equal(x->where.line, 48);
+	assert_string_equal(x->edit, "");
+	assert_non_null(strstr(x->fix, "multiprocessing"));
+	x = found(&v, "python_loop_preprocessing");
+	assert_string_equal(x->where.file, "/home/u/data.py");
+	assert_int_equal(x->where.line, 33);
+	assert_string_equal(x->where.function, "decode");
+	assert_true(x->low > 1.5 && x->speedup > 3 && x->speedup < 3.7 && x->high > 4);
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* A step is a batch of one of 4 workers; the training itself needs 40 % of it. */
+static void more_workers_gain(void **state)
+{
+	struct scenario s = { 0 };
+	struct verdict v;
+	const struct finding *x;
+
+	(void)state;
+	judge_file("few-workers-yes", &s, &v);
+	x = found(&v, "too_few_workers");
+	assert_non_null(strstr(x->edit, "num_workers=11"));
+	assert_true(x->high <= 1 / (1 - 0.65) && x->high > 2.4);
+	assert_true(x->speedup > 1.9 && x->speedup < 2.4);
+	assert_true(x->low > 1.5);
+	assert_int_equal(x->where.line, 48);
+	verdict_done(&v);
+	scenario_done(&s);
+	judge_file("gil-yes", &s, &v);
+	x = found(&v, "gil_contention");
+	assert_string_equal(x->where.file, "/home/u/plain.py");
+	assert_int_equal(x->where.line, 30);
+	assert_true(near(x->speedup, 1 / 0.6, 0.03));
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* A fix speaks the program's framework. */
+static void in_its_own_words(void **state)
+{
+	static const struct {
+		const char *framework, *edit;
+	} rows[] = {
+		{ "torch", "DataLoader(..., num_workers=3, persistent_workers=True)" },
+		{ "tf.data", "ds.map(f, num_parallel_calls=3).prefetch(tf.data.AUTOTUNE)" },
+		{ "gluon", "gluon.data.DataLoader(..., num_workers=3)" },
+		{ "pool", "multiprocessing.Pool(3).imap(load, indices)" },
+		{ "", "" },
+	};
+	static struct facts f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding x = { 0 };
+
+		fact_set(&f, FACT_LOADER_FRAMEWORK, rows[i].framework[0] != '\0');
+		fact_set_subject(&f, FACT_LOADER_FRAMEWORK, 0, rows[i].framework);
+		loading_fix_workers(&x, &f, 3, false);
+		assert_string_equal(x.edit, rows[i].edit);
+		assert_non_null(strstr(x.fix, "3 worker"));
+		loading_fix_workers(&x, &f, 1, true);
+		assert_non_null(strstr(x.fix, "1 worker"));
+		assert_null(strstr(x.fix, "1 workers"));
+	}
+}
+
+/* What the GPU and the cores leave, whatever the loader does. */
+static void bounds(void **state)
+{
+	static struct facts f;
+
+	(void)state;
+	fact_set(&f, FACT_CORES_ALLOWED, 4);
+	fact_set(&f, FACT_CORES_USED, 1);
+	fact_set(&f, FACT_CORES_FREE, 3);
+	fact_set(&f, FACT_GPU_BUSY, 0.1);
+	assert_true(near(loading_floor(&f, LOADING_BEST, 2), 0.25, 1e-9));
+	assert_true(near(loading_floor(&f, LOADING_WORST, 2), 0.25 * 1.25, 1e-9));
+	fact_set(&f, FACT_GPU_BUSY, 0.7);
+	assert_true(near(loading_floor(&f, LOADING_BEST, 2), 0.7, 1e-9));
+	assert_string_equal(loading_then(&f, 0.7, 2, "x"), "GPU-bound");
+	assert_string_equal(loading_then(&f, 0.8, 2, "x"), "x");
+	/* others fill the machine: two more get their turns as the thread that is there, at best */
+	fact_set(&f, FACT_GPU_BUSY, 0);
+	fact_set(&f, FACT_CORES_FREE, 0);
+	fact_set(&f, FACT_TIME_RUNNING, 0.5);
+	fact_set(&f, FACT_TIME_QUEUED, 0.5);
+	assert_true(near(loading_floor(&f, LOADING_BEST, 2), 0.5, 1e-9));
+	assert_true(near(loading_floor(&f, LOADING_WORST, 2), 1, 1e-9));
+	assert_true(near(loading_wall_per_cpu(&f), 2, 1e-9));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +441,10 @@ int main(void)
 		cmocka_unit_test(quota_gain),
 		cmocka_unit_test(threads_fix),
 		cmocka_unit_test(certificate),
+		cmocka_unit_test(no_workers_gain),
+		cmocka_unit_test(more_workers_gain),
+		cmocka_unit_test(in_its_own_words),
+		cmocka_unit_test(bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,9 @@ static void at_the_end_of_run(void **state)
 		"gpu-idle-yes-mask",
 		"not-on-gpu-yes-masked",
 		"gpu-blind",
+		"no-workers-yes",
+		"few-workers-yes",
+		"gil-yes",
 	};
 
 	(void)state;
@@ -91,13 +94,15 @@ static void report(void **state)
 	golden("threads-note-make", 100, 0);
 	golden("gpu-ghost-yes-zombie", 100, 0);
 	golden("gpu-memory-note", 100, 0);
+	golden("few-workers-yes", 100, 0);
+	golden("python-loop-note", 100, 0);
 }
 
 /* Every scenario, width and length: never more lines or columns than asked for. */
 static void fits(void **state)
 {
-	static char paths[100][256];
-	size_t n = scenario_list(SCENARIOS, paths, 100);
+	static char paths[SCENARIO_FILES][256];
+	size_t n = scenario_list(SCENARIOS, paths, SCENARIO_FILES);
 
 	(void)state;
 	for (size_t i = 0; i < n; i++)

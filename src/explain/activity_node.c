@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the frames of stacks say: each node of the book that is needed, outermost first, so that a node
+ * finds its caller's answer ready.
+ */
+#include "explain/activity_part.h"
+
+#include "explain/ledger/roles.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Answers for places, + 2: 0 is "not asked yet", 1 "none". */
+struct place_memo {
+	int16_t frame, line, role;
+};
+
+/* Files of the interpreter, of installed packages and of no file at all. */
+static bool is_library(const char *file)
+{
+	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
+					     "/lib64/python3", "/python3.zip/" };
+
+	if (strncmp(file, "<frozen ", 8) == 0 || strncmp(file, "<__array_function__", 19) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(file, parts[i]))
+			return true;
+	return false;
+}
+
+static int memo(int16_t *slot, int (*match)(const struct place *, bool), const struct place *p,
+		bool arg)
+{
+	if (!*slot)
+		*slot = (int16_t)(match(p, arg) + 2);
+	return *slot - 2;
+}
+
+static int match_role(const struct place *p, bool unused)
+{
+	(void)unused;
+	return role_of_place(p);
+}
+
+static enum phase phase_at(int row)
+{
+	return row >= 0 ? phase_rules[row].phase : PHASE_NONE;
+}
+
+/* Without a GPU ".item()" and ".to(dtype)" are plain calls. */
+static enum phase phase_of_line(const struct node_reader *r, const struct place *p,
+				struct place_memo *m)
+{
+	enum phase x = phase_at(memo(&m->line, phase_match, p, true));
+
+	return !r->devices && (x == PHASE_DEVICE_SYNC || x == PHASE_TRANSFER) ? PHASE_NONE : x;
+}
+
+static void read_python(const struct node_reader *r, struct node_facts *f,
+			const struct node_facts *up, const struct place *p, uint32_t id,
+			struct place_memo *m)
+{
+
+	f->python = true;
+	f->phase =
+	    phase_step(up->phase, phase_at(memo(&m->frame, phase_match, p, false)), PHASE_BY_FRAME);
+	f->leaf_phase = phase_step(f->phase, phase_of_line(r, p, m), PHASE_BY_LINE);
+	f->by_line = f->leaf_phase != f->phase;
+	f->leaf = id;
+	f->native = 0;
+	if (!is_library(p->file))
+		f->place = id;
+	f->spawned |= phase_function("_bootstrap", p->function, true) &&
+		      phase_file("multiprocessing/process.py", p->file);
+}
+
+/* What is innermost runs: only there does a library without a device mean anything. */
+static void read_native(struct node_facts *f, const struct node_facts *up, const struct place *p,
+			uint32_t id, struct place_memo *m)
+{
+	enum phase own = phase_at(memo(&m->frame, phase_match, p, false));
+	enum phase outer = up->native ? up->phase : up->leaf_phase;
+
+	f->phase = own == PHASE_HOST ? outer : phase_step(outer, own, PHASE_BY_NATIVE);
+	f->leaf_phase =
+	    own == PHASE_HOST && !f->by_line ? outer : phase_step(outer, own, PHASE_BY_NATIVE);
+	f->native = id;
+}
+
+static void read_node(struct node_reader *r, uint32_t id, struct place_memo *memos)
+{
+	const struct stack_node *n = stack_book_find_node(r->book, id);
+	const struct place *p = stack_book_find_place(r->book, n->place);
+	const struct node_facts *up = node_of(r, n->parent);
+	struct node_facts *f = &r->nodes[id];
+	int role;
+
+	*f = *up;
+	f->needed = true;
+	if (!p || !p->function || !p->file || !p->source)
+		return;
+	if (p->kind == PLACE_NATIVE)
+		read_native(f, up, p, n->place, &memos[n->place]);
+	else
+		read_python(r, f, up, p, n->place, &memos[n->place]);
+	/* The outermost that says something, but for a server that others run in; a library only
+	 * where there is no Python. */
+	if ((f->role < 0 || role_rules[f->role].role == ROLE_CHILD) &&
+	    !(p->kind == PLACE_NATIVE && f->python)) {
+		role = memo(&memos[n->place].role, match_role, p, false);
+		f->role = role >= 0 ? (int16_t)role : f->role;
+	}
+}
+
+int nodes_open(struct node_reader *r, const struct stack_book *book, bool devices,
+	       const struct act_row *rows, size_t n_rows)
+{
+	struct place_memo *memos = calloc(book->places.n + 1, sizeof(*memos));
+
+	*r = (struct node_reader){ .book = book, .n = book->nodes.n + 1, .devices = devices };
+	r->nodes = calloc(r->n, sizeof(*r->nodes));
+	if (!r->nodes || !memos) {
+		free(memos);
+		return -ENOMEM;
+	}
+	r->nodes[0].role = -1;
+	for (size_t i = 0; i < n_rows; i++)
+		for (uint32_t id = rows[i].node; id && id < r->n && !r->nodes[id].needed;) {
+			r->nodes[id].needed = true;
+			id = book->nodes.v[id - 1].parent;
+		}
+	/* Parents are below their children. */
+	for (size_t id = 1; id < r->n; id++)
+		if (r->nodes[id].needed)
+			read_node(r, (uint32_t)id, memos);
+	free(memos);
+	return 0;
+}
+
+void nodes_done(struct node_reader *r)
+{
+	free(r->nodes);
+	*r = (struct node_reader){ 0 };
+}
+
+const struct node_facts *node_of(const struct node_reader *r, uint32_t node)
+{
+	return &r->nodes[node < r->n ? node : 0];
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of reading stacks (activity.h), for activity_*.c only.
+ */
+#ifndef SPOTTER_EXPLAIN_ACTIVITY_PART_H
+#define SPOTTER_EXPLAIN_ACTIVITY_PART_H
+
+#include "explain/activity.h"
+#include "explain/ledger/phases.h"
+
+struct entity;
+
+/* What the frames of a stack say, whatever its thread was doing. */
+struct node_facts {
+	bool needed;        /* a row is in it, or in one inside of it */
+	bool python;        /* has a Python frame */
+	bool spawned;       /* of a process that multiprocessing started */
+	bool by_line;       /* leaf_phase is from the text of a line: weaker than a frame */
+	uint8_t phase;      /* if there may be more frames inside of it */
+	uint8_t leaf_phase; /* if it is the innermost */
+	int16_t role;       /* row of the role table, -1: none */
+	uint32_t place, leaf, native;
+};
+
+/* Each node and each place is held against the tables once. */
+struct node_reader {
+	const struct stack_book *book;
+	bool devices;             /* there is a GPU: lines may mean it */
+	struct node_facts *nodes; /* by id, 0 is the empty stack */
+	size_t n;
+};
+
+int nodes_open(struct node_reader *r, const struct stack_book *book, bool devices,
+	       const struct act_row *rows, size_t n_rows);
+void nodes_done(struct node_reader *r);
+const struct node_facts *node_of(const struct node_reader *r, uint32_t node);
+
+/* Fills state, on_cpu, unknown, matched and the places of a row. Roles are known by then. */
+void row_classify(const struct scene *s, const struct node_reader *r, const struct act_thread *t,
+		  struct act_row *row);
+/* Does it wait for the end or the news of a process it started? Then the training is elsewhere. */
+bool row_waits_for_child(const struct node_reader *r, const struct act_row *row);
+
+/* Roles of all threads but for what depends on the critical one. */
+void roles_give(struct scene *s, const struct node_reader *r);
+/* Fills activity.critical. */
+void critical_find(struct scene *s, const struct node_reader *r);
+/* The critical thread, and its likes in other ranks, are main. */
+void roles_main(struct scene *s);
+
+/* Fills state, unaccounted, gil_wait and gil_held of a thread from its rows. */
+void thread_weigh(struct act_thread *t, const struct act_row *rows);
+
+/* Called by the census for each thread of the job that lived in the window. */
+int activity_thread(struct activity *a, const struct entity *e, bool first, double alive,
+		    double run, double queue);
+
+#endif

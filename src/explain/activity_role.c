@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What each thread is for, and which one the training waits for.
+ */
+#include "explain/activity_part.h"
+
+#include "explain/ledger/roles.h"
+#include "explain/scene.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A launcher (shell, torchrun, mpirun) waits for what it started for nearly all of its time. */
+static const double launcher_least = 0.9;
+/* Deeper than any chain of launchers. */
+enum { LAUNCHERS_MAX = 16 };
+
+/* What the samples of a thread say about it, seconds. */
+struct tendency {
+	double total, python;
+	double child, join; /* waits for processes, for threads that it started */
+	double load, queue; /* makes data, waits to be given something */
+	double loader;      /* waits for a batch */
+	double train;       /* frames that only a training has */
+	double comm;        /* of these: collectives, where others are waited for */
+	double spawned;     /* a process that multiprocessing started */
+	double role[ROLES];
+};
+
+static bool is_load(enum phase p)
+{
+	return p == PHASE_LOAD || p == PHASE_LOAD_GUESS || p == PHASE_WORKER ||
+	       p == PHASE_WORK_WAIT;
+}
+
+static bool is_train(enum phase p)
+{
+	return p == PHASE_DISPATCH || p == PHASE_ENGINE || p == PHASE_COMM ||
+	       p == PHASE_DEVICE_SYNC || p == PHASE_LOADER_WAIT;
+}
+
+static struct tendency tendency_of(const struct scene *s, const struct node_reader *r,
+				   const struct act_thread *t)
+{
+	struct tendency x = { 0 };
+
+	for (size_t i = 0; i < t->n_rows; i++) {
+		const struct act_row *row = &s->activity.rows.v[t->row + i];
+		const struct node_facts *f = node_of(r, row->node);
+
+		x.total += row->seconds;
+		if (f->python || row->flags & STACK_PYTHON)
+			x.python += row->seconds;
+		if (row_waits_for_child(r, row))
+			x.child += row->seconds;
+		if (f->spawned)
+			x.spawned += row->seconds;
+		x.load += is_load(f->phase) ? row->seconds : 0;
+		x.train += is_train(f->phase) ? row->seconds : 0;
+		x.queue += f->phase == PHASE_QUEUE_GET ? row->seconds : 0;
+		x.comm += f->phase == PHASE_COMM ? row->seconds : 0;
+		x.loader += f->phase == PHASE_LOADER_WAIT ? row->seconds : 0;
+		x.join += f->phase == PHASE_JOIN ? row->seconds : 0;
+		if (f->role >= 0)
+			x.role[role_rules[f->role].role] += row->seconds;
+	}
+	return x;
+}
+
+static bool role_by(enum role_by by, const char *text, enum cpu_role *ret)
+{
+	int row = text ? role_of_text(by, text) : -1;
+
+	if (row >= 0)
+		*ret = role_rules[row].role;
+	return row >= 0;
+}
+
+/* By its own stacks and name; false: nothing says. */
+static bool role_of_thread(const struct act_thread *t, const struct tendency *x, enum cpu_role *ret)
+{
+	int most = -1;
+
+	/* Threads do other things before and after: a fifth of its time is enough. */
+	for (int i = 0; i < ROLES; i++)
+		if (x->role[i] > 0.2 * x->total && (most < 0 || x->role[i] > x->role[most]))
+			most = i;
+	if (most >= 0) {
+		*ret = (enum cpu_role)most;
+		return true;
+	}
+	/* Of a first thread the name is the program's. */
+	return !t->first && role_by(ROLE_BY_THREAD, t->name, ret);
+}
+
+static const struct act_thread *first_of(const struct scene *s, uint32_t process)
+{
+	uint32_t at;
+
+	return map_get(&s->activity.first, process, &at) ? &s->activity.threads.v[at] : NULL;
+}
+
+static bool is_launcher(const struct tendency *x)
+{
+	return x->child > launcher_least * x->total;
+}
+
+/* What the fork server forked has the server's command line, and a body of its own. */
+static bool has_body(const struct tendency *x)
+{
+	return x->spawned > 0.5 * x->total;
+}
+
+/* Does the first thread of `process` wait for what this one sends it? */
+static bool is_awaited(const struct scene *s, const struct node_reader *r,
+		       const struct act_thread *by, uint32_t process)
+{
+	double seconds = 0;
+
+	for (size_t i = 0; by && i < by->n_rows; i++) {
+		const struct act_row *row = &s->activity.rows.v[by->row + i];
+		enum phase p = node_of(r, row->node)->phase;
+
+		if (row->peer == process && (p == PHASE_QUEUE_GET || p == PHASE_LOADER_WAIT))
+			seconds += row->seconds;
+	}
+	return by && seconds > 0.01 * by->covered;
+}
+
+/* A process that a training started to make its data: it loads, or it serves queues, and does nothing
+ * that only trainings do. A training that a launcher started may load for most of its time, too. */
+static bool is_worker(const struct scene *s, const struct node_reader *r,
+		      const struct act_thread *t, const struct entity *e, const struct tendency *x)
+{
+	uint32_t parent = scene_member(s, e->parent) ? e->parent : s->main_proc;
+	const struct act_thread *by = first_of(s, parent);
+	struct tendency up = { 0 };
+
+	if (t->process == s->main_proc || x->total <= 0 || x->train > 0.02 * x->total || !by)
+		return false;
+	up = tendency_of(s, r, by);
+	if (is_launcher(&up) || up.python == 0)
+		return false;
+	if (x->load > 0.5 * x->total || is_awaited(s, r, by, t->process))
+		return true;
+	/* One that is never done has no time to wait: then it is the other side that waits. */
+	return has_body(x) &&
+	       (x->load + x->queue > 0.02 * x->total || up.queue + up.loader > 0.02 * up.total);
+}
+
+/* By what the process is: a child that nobody knows is a child. */
+static enum cpu_role role_of_process(const struct scene *s, const struct node_reader *r,
+				     const struct act_thread *t, const struct tendency *x)
+{
+	const struct entity *e = entity_find(window_entities(s->whole), t->process);
+	enum cpu_role role = ROLE_CHILD;
+
+	if (!e || role_by(ROLE_BY_PROGRAM, e->name, &role) ||
+	    (!has_body(x) && role_by(ROLE_BY_COMMAND, e->detail, &role)))
+		return role;
+	return is_worker(s, r, t, e, x) ? ROLE_LOADER_WORKER : ROLE_CHILD;
+}
+
+/* Threads that are no first ones and that nothing names: by their process, or by what they do. */
+static enum cpu_role role_of_rest(const struct act_thread *first, const struct tendency *x)
+{
+	if (first && first->role == ROLE_LOADER_WORKER)
+		return ROLE_LOADER_WORKER;
+	if (x->load > 0.1 * x->total && x->load + x->queue > 0.5 * x->total)
+		return ROLE_LOADER_WORKER;
+	if (x->total > 0 && x->python == 0)
+		return ROLE_FRAMEWORK_THREADS;
+	return ROLE_OTHER;
+}
+
+void roles_give(struct scene *s, const struct node_reader *r)
+{
+	struct activity *a = &s->activity;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		struct act_thread *t = &a->threads.v[i];
+		struct tendency x = tendency_of(s, r, t);
+
+		if (t->first && !role_of_thread(t, &x, &t->role))
+			t->role = role_of_process(s, r, t, &x);
+	}
+	for (size_t i = 0; i < a->threads.n; i++) {
+		struct act_thread *t = &a->threads.v[i];
+		struct tendency x = tendency_of(s, r, t);
+
+		if (!t->first && !role_of_thread(t, &x, &t->role))
+			t->role = role_of_rest(first_of(s, t->process), &x);
+	}
+}
+
+static bool may_train(const struct scene *s, const struct node_reader *r,
+		      const struct act_thread *t)
+{
+	const struct entity *e = entity_find(window_entities(s->whole), t->process);
+	struct tendency x;
+
+	if (!t->first || !t->n_rows || t->role == ROLE_LOADER_WORKER || !e)
+		return false;
+	x = tendency_of(s, r, t);
+	return has_body(&x) || role_of_text(ROLE_BY_COMMAND, e->detail) < 0;
+}
+
+/* The child of a process whose first thread has most time that is not waiting for a child of its own. */
+static int busiest_child(const struct scene *s, const struct node_reader *r, uint32_t process)
+{
+	const struct activity *a = &s->activity;
+	double most = 0;
+	int found = -1;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		const struct entity *e = entity_find(window_entities(s->whole), t->process);
+		struct tendency x;
+		double own;
+
+		/* one whose parent is not known may be anybody's */
+		if (!e || t->process == process || !may_train(s, r, t) ||
+		    (e->parent != process && scene_member(s, e->parent)))
+			continue;
+		x = tendency_of(s, r, t);
+		/* what it ran weighs most: of equal ranks the one with most work of its own, and not a
+		 * helper that waits all day. A launcher in turn has what it started. */
+		own = x.total - x.child - x.comm + (isfinite(t->run) ? t->run : 0);
+		if (is_launcher(&x))
+			own += 1e-3 * x.total;
+		if (own > most) {
+			most = own;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+/* In a short run a launcher's own start is more than a tenth: then it must be plain that it is the
+ * child that trains, and not itself. */
+static bool started(const struct scene *s, const struct node_reader *r, const struct tendency *x,
+		    int child)
+{
+	struct tendency y = tendency_of(s, r, &s->activity.threads.v[child]);
+
+	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
+}
+
+/* Some run their training in a thread of its own, and wait for its end. */
+static int busiest_thread(const struct scene *s, const struct node_reader *r, uint32_t process)
+{
+	const struct activity *a = &s->activity;
+	double most = 0;
+	int found = -1;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		struct tendency x;
+		double own;
+
+		if (t->process != process || t->first || !t->n_rows ||
+		    t->role == ROLE_LOADER_WORKER || t->role == ROLE_PIN_THREAD)
+			continue;
+		x = tendency_of(s, r, t);
+		own = isfinite(t->run) ? t->run : x.total - x.queue;
+		if (x.python > 0.5 * x.total && own > most) {
+			most = own;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+void critical_find(struct scene *s, const struct node_reader *r)
+{
+	struct activity *a = &s->activity;
+	uint32_t process = s->main_proc;
+
+	a->critical = -1;
+	for (int depth = 0; depth < LAUNCHERS_MAX; depth++) {
+		const struct act_thread *t = first_of(s, process);
+		struct tendency x = { 0 };
+		int child;
+
+		if (t && t->n_rows) {
+			x = tendency_of(s, r, t);
+			a->critical = (int)(t - a->threads.v);
+		}
+		if (x.total > 0 && x.join > launcher_least * x.total) {
+			child = busiest_thread(s, r, process);
+			a->critical = child >= 0 ? child : a->critical;
+			return;
+		}
+		child = busiest_child(s, r, process);
+		if (child < 0 || (x.total > 0 && !is_launcher(&x) && !started(s, r, &x, child)))
+			return;
+		a->critical = child;
+		process = a->threads.v[child].process;
+	}
+}
+
+/* Ranks: of one parent and one program, and no helpers. */
+static bool is_rank(const struct scene *s, const struct act_thread *t,
+		    const struct act_thread *like)
+{
+	const struct entity_table *table = window_entities(s->whole);
+	const struct entity *a = entity_find(table, t->process),
+			    *b = entity_find(table, like->process);
+
+	return a && b && t->first && t->role == ROLE_CHILD && t->process != s->main_proc &&
+	       like->process != s->main_proc && a->parent == b->parent &&
+	       strcmp(a->name, b->name) == 0 && role_of_text(ROLE_BY_COMMAND, a->detail) < 0;
+}
+
+void roles_main(struct scene *s)
+{
+	struct activity *a = &s->activity;
+	struct act_thread *critical = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
+
+	if (!critical)
+		return;
+	critical->role = ROLE_MAIN;
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (is_rank(s, &a->threads.v[i], critical))
+			a->threads.v[i].role = ROLE_MAIN;
+}

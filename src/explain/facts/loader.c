@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who loads the data: how many workers at a time, what they do, the line of the program that gets
+ * the batches, and whose loader it is.
+ */
+#include "explain/facts/stacked.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The library that loads, by a part of the path of its files. */
+static const struct {
+	const char *path, *name;
+} libraries[] = {
+	{ "torch/utils/data/", "torch" },      { "tensorflow/python/data/", "tf.data" },
+	{ "keras/src/utils/", "keras" },       { "keras/utils/", "keras" },
+	{ "mxnet/gluon/data/", "gluon" },      { "paddle/io/", "paddle" },
+	{ "multiprocessing/pool.py", "pool" }, { "concurrent/futures/", "pool" },
+};
+
+struct crew {
+	double alive, run, queue, storage, idle, known; /* seconds; storage, idle, known: sampled */
+	double samples;
+	bool no_accounts; /* of one of them run or queue is not known */
+	double processes, threads;
+};
+
+static void add_worker(struct crew *c, const struct activity *a, const struct act_thread *t)
+{
+	c->alive += t->alive;
+	c->samples += t->samples;
+	c->no_accounts |= !isfinite(t->run) || !isfinite(t->queue);
+	c->run += isfinite(t->run) ? t->run : 0;
+	c->queue += isfinite(t->queue) ? t->queue : 0;
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (r->unknown)
+			continue;
+		c->known += r->seconds;
+		if (r->on_cpu)
+			continue;
+		if (stacked_loads(r, true))
+			c->storage += r->seconds;
+		else
+			c->idle += r->seconds;
+	}
+}
+
+static void set_share(struct facts *f, enum fact_id id, double share, double samples)
+{
+	double error = activity_error(share, samples);
+
+	fact_set_range(f, id, share, fmax(0, share - error), fmin(1, share + error));
+}
+
+/* What the accounts of the kernel leave is shared out as the samples of waiting are. */
+static void set_crew(struct facts *f, const struct crew *c)
+{
+	double rest = fmax(0, c->alive - c->run - c->queue), waits = c->storage + c->idle;
+
+	if (c->alive <= 0 || c->known <= 0)
+		return;
+	if (c->no_accounts) {
+		fact_absent(f, FACT_LOADER_BUSY, "CPU time of the loader workers is not known");
+		fact_absent_like(f, FACT_LOADER_QUEUED, FACT_LOADER_BUSY);
+		set_share(f, FACT_LOADER_STORAGE, c->storage / c->known, c->samples);
+		set_share(f, FACT_LOADER_IDLE, c->idle / c->known, c->samples);
+		return;
+	}
+	fact_set(f, FACT_LOADER_BUSY, fmin(1, c->run / c->alive));
+	fact_set(f, FACT_LOADER_QUEUED, fmin(1, c->queue / c->alive));
+	set_share(f, FACT_LOADER_STORAGE, waits > 0 ? rest / c->alive * (c->storage / waits) : 0,
+		  c->samples);
+	set_share(f, FACT_LOADER_IDLE, waits > 0 ? rest / c->alive * (c->idle / waits) : 0,
+		  c->samples);
+}
+
+static const char *library_of(const struct activity *a, const struct act_row *r)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+
+	for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
+		for (size_t i = 0; i < n; i++) {
+			const struct place *p = stack_book_find_place(a->book, places[i]);
+
+			if (p && strstr(p->file, libraries[k].path))
+				return libraries[k].name;
+		}
+	return NULL;
+}
+
+/* Of the time data is loaded or waited for, the longest stretch that a known library is in. */
+static void framework(const struct scene *s, struct facts *f)
+{
+	const struct activity *a = &s->activity;
+	const char *name = NULL;
+	double most = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		bool worker = stacked_is_worker(s, t);
+
+		if (!worker && (int)i != a->critical)
+			continue;
+		for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+			const struct act_row *r = &a->rows.v[k];
+			const char *l;
+
+			if (!worker && r->state != TIME_DATA_LOAD && r->state != TIME_DATA_WAIT)
+				continue;
+			any = true;
+			l = r->seconds > most ? library_of(a, r) : NULL;
+			if (l) {
+				name = l;
+				most = r->seconds;
+			}
+		}
+	}
+	if (!any)
+		return;
+	fact_set(f, FACT_LOADER_FRAMEWORK, name != NULL);
+	if (name)
+		fact_set_subject(f, FACT_LOADER_FRAMEWORK, 0, name);
+}
+
+static bool gets_data(const struct act_row *r)
+{
+	return r->state == TIME_DATA_LOAD || r->state == TIME_DATA_WAIT;
+}
+
+/* Functions the thread is in while it does something else than getting data: the loop among them. */
+static bool note_functions(const struct activity *a, const struct act_thread *t, struct map *seen)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		size_t n = gets_data(r) || r->unknown
+			       ? 0
+			       : stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+
+		for (size_t i = 0; i < n; i++) {
+			const struct place *p = stack_book_find_place(a->book, places[i]);
+
+			if (p && p->kind == PLACE_PYTHON && !map_put(seen, stacked_function(p), 1))
+				return false;
+		}
+	}
+	return true;
+}
+
+static uint64_t file_of(const struct place *p)
+{
+	return map_mix((uint64_t)(uintptr_t)p->file);
+}
+
+/* Files that are the program's own. A line of a library's loop is nothing its user can change. */
+static bool note_own(const struct activity *a, const struct act_thread *t, struct map *own)
+{
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct place *p = stack_book_find_place(a->book, a->rows.v[k].place);
+
+		if (p && !map_put(own, file_of(p), 1))
+			return false;
+	}
+	return true;
+}
+
+/* The line that gets the batches: where the stacks of getting data part from all others, which is in
+ * the function that has the loop. 0: none. */
+static uint32_t parting(const struct activity *a, const struct act_row *r, const struct map *seen,
+			const struct map *own)
+{
+	uint32_t places[STACK_DEPTH_MAX], one;
+	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *p = stack_book_find_place(a->book, places[i]);
+
+		if (p && p->kind == PLACE_PYTHON && map_get(seen, stacked_function(p), &one) &&
+		    map_get(own, file_of(p), &one))
+			return places[i];
+	}
+	return 0;
+}
+
+static void line(const struct activity *a, const struct act_thread *t, struct facts *f)
+{
+	struct map seen = { 0 }, own = { 0 };
+	struct heat heat = { 0 };
+	bool ok = note_functions(a, t, &seen) && note_own(a, t, &own);
+	double top, all = 0;
+	uint32_t place;
+
+	for (size_t k = t->row; ok && k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		all += r->seconds;
+		place = gets_data(r) ? parting(a, r, &seen, &own) : 0;
+		if (place)
+			heat_add(&heat, a->book, place, r->seconds);
+	}
+	place = heat_top(&heat, &top);
+	if (place && all > 0) {
+		fact_set(f, FACT_LOADER_LINE, top / all);
+		fact_set_place(f, FACT_LOADER_LINE, place);
+	} else {
+		fact_absent(f, FACT_LOADER_LINE, "no line of the program gets the data");
+	}
+	heat_done(&heat);
+	map_done(&seen);
+	map_done(&own);
+}
+
+static void compute(const struct scene *s, struct facts *f)
+{
+	static const enum fact_id ids[] = { FACT_LOADER_WORKERS,  FACT_LOADER_BUSY,
+					    FACT_LOADER_QUEUED,   FACT_LOADER_STORAGE,
+					    FACT_LOADER_IDLE,     FACT_LOADER_LINE,
+					    FACT_LOADER_FRAMEWORK };
+	const struct activity *a = &s->activity;
+	const char *why;
+	const struct act_thread *critical = stacked_critical(a, &why);
+	struct crew c = { 0 };
+
+	for (size_t i = 0; !critical && i < sizeof(ids) / sizeof(ids[0]); i++)
+		fact_absent(f, ids[i], "%s", why);
+	if (!critical)
+		return;
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+
+		if (!stacked_is_worker(s, t))
+			continue;
+		add_worker(&c, a, t);
+		*(t->process == critical->process ? &c.threads : &c.processes) += t->alive;
+	}
+	fact_set(f, FACT_LOADER_WORKERS, c.alive / critical->alive);
+	fact_set_subject(f, FACT_LOADER_WORKERS, 0,
+			 c.threads > c.processes ? "threads" : "processes");
+	set_crew(f, &c);
+	framework(s, f);
+	line(a, critical, f);
+}
+
+const struct fact_source loader_facts = { "loader", compute };

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the CPU time of loading and transforming data goes into: which function, and how much of it is
+ * the program's own Python code that runs line by line.
+ *
+ * While a line of Python calls into C and keeps the GIL, its stack looks as if the line itself ran. A
+ * native leaf (L3) tells them apart. Without one the text of the line must do: where it calls a
+ * library that works in C the time is doubtful, which the interval of load.python has.
+ */
+#include "explain/facts/stacked.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* Fewer workers at a time are none: those of a short evaluation. */
+static const double workers_least = 0.5;
+
+struct load {
+	double cpu;             /* seconds */
+	double sampled, native; /* of what was sampled on a CPU */
+	double python, doubtful;
+	double samples;
+	struct heat all, own;
+};
+
+/* "libpython3.11.so.1.0", "python3.11" */
+static bool is_interpreter(const struct place *p)
+{
+	const char *name = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
+
+	return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* "img = np.asarray(f.read())" */
+static bool calls_into_c(const char *source)
+{
+	static const char *const signs[] = {
+		"np.",   "numpy.",  "torch.",  "cv2.",     "tf.",    "jnp.",   "Image.", "zlib.",
+		"json.", "pd.",     "gzip.",   "lzma.",    "bz2.",   "pickle", "re.",    "hashlib.",
+		"sum(",  "sorted(", "struct.", ".decode(", ".read(", ".sort(", ".join(",
+	};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		for (const char *at = strstr(source, signs[i]); at; at = strstr(at + 1, signs[i]))
+			if (signs[i][0] == '.' || at == source || !is_word(at[-1]))
+				return true;
+	return false;
+}
+
+static void add_row(struct load *l, const struct stack_book *b, const struct act_row *r, double cpu)
+{
+	const struct place *leaf = stack_book_find_place(b, r->leaf);
+	const struct place *native = stack_book_find_place(b, r->native);
+	uint32_t place = r->place ? r->place : r->leaf;
+
+	l->cpu += cpu;
+	l->sampled += r->seconds;
+	l->samples += r->count;
+	l->native += native ? r->seconds : 0;
+	heat_add(&l->all, b, place, r->seconds);
+	if (!leaf || r->leaf != r->place || (r->flags & STACK_PARTIAL) || !(r->flags & STACK_GIL))
+		return;
+	if (native ? !is_interpreter(native) : false)
+		return;
+	if (!native && leaf->source && calls_into_c(leaf->source)) {
+		l->doubtful += r->seconds;
+		return;
+	}
+	l->python += r->seconds;
+	heat_add(&l->own, b, place, r->seconds);
+}
+
+/* A thread's samples on a CPU stand for the CPU time the kernel charged it. */
+static void add_thread(struct load *l, const struct activity *a, const struct act_thread *t,
+		       bool worker)
+{
+	double on = 0, scale;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		on += a->rows.v[k].on_cpu ? a->rows.v[k].seconds : 0;
+	scale = isfinite(t->run) && on > 0 ? t->run / on : 1;
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (r->on_cpu && stacked_loads(r, worker))
+			add_row(l, a->book, r, r->seconds * scale);
+	}
+}
+
+static void set_load(struct facts *f, const struct load *l, double seconds)
+{
+	double share, error, top;
+	uint32_t place;
+
+	fact_set(f, FACT_LOAD_CPU, l->cpu / seconds);
+	if (l->sampled <= 0) {
+		fact_set(f, FACT_LOAD_PYTHON, 0);
+		fact_absent(f, FACT_LOAD_PLACE, "no data is loaded");
+		fact_absent_like(f, FACT_LOAD_NATIVE, FACT_LOAD_PLACE);
+		return;
+	}
+	share = l->python / l->sampled;
+	error = activity_error(share, l->samples);
+	fact_set_range(f, FACT_LOAD_PYTHON, share, fmax(0, share - error),
+		       fmin(1, share + l->doubtful / l->sampled + error));
+	fact_set(f, FACT_LOAD_NATIVE, l->native / l->sampled);
+	place = heat_top(&l->own, &top);
+	if (place)
+		fact_set_place(f, FACT_LOAD_PYTHON, place);
+	place = heat_top(&l->all, &top);
+	if (!place) {
+		fact_absent(f, FACT_LOAD_PLACE, "no line of the program loads the data");
+		return;
+	}
+	fact_set(f, FACT_LOAD_PLACE, top / l->sampled);
+	fact_set_place(f, FACT_LOAD_PLACE, place);
+}
+
+static void compute(const struct scene *s, struct facts *f)
+{
+	static const enum fact_id ids[] = { FACT_LOAD_CPU, FACT_LOAD_PYTHON, FACT_LOAD_PLACE,
+					    FACT_LOAD_NATIVE };
+	const struct activity *a = &s->activity;
+	const char *why;
+	const struct act_thread *critical = stacked_critical(a, &why);
+	bool workers = fact_or(f, FACT_LOADER_WORKERS, 0) >= workers_least;
+	struct load l = { 0 };
+
+	for (size_t i = 0; !critical && i < sizeof(ids) / sizeof(ids[0]); i++)
+		fact_absent(f, ids[i], "%s", why);
+	if (!critical)
+		return;
+	if (!workers)
+		add_thread(&l, a, critical, false);
+	for (size_t i = 0; workers && i < a->threads.n; i++)
+		if (stacked_is_worker(s, &a->threads.v[i]))
+			add_thread(&l, a, &a->threads.v[i], true);
+	set_load(f, &l, critical->alive);
+	heat_done(&l.all);
+	heat_done(&l.own);
+}
+
+const struct fact_source preprocess_facts = { "preprocess", compute };

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/facts/stacked.h"
+
+/* Two seconds of samples: less says nothing about a share. */
+static const uint32_t samples_least = 100;
+/* With more of its time unknown, what is known of it may be anything. */
+static const double unknown_most = 0.5;
+/* Share of its time: a thread of a pool that loads less is there for something else. */
+static const double loads_least = 0.005;
+/* Deeper than any chain of launchers and servers of forks. */
+enum { ANCESTORS_MAX = 16 };
+
+const struct act_thread *stacked_critical(const struct activity *a, const char **ret_why)
+{
+	const struct act_thread *t;
+
+	if (!a->any) {
+		*ret_why = a->why_not ? a->why_not : "no stacks were recorded";
+		return NULL;
+	}
+	if (a->critical < 0 || (size_t)a->critical >= a->threads.n) {
+		*ret_why = "which thread the training waits for is not known";
+		return NULL;
+	}
+	t = &a->threads.v[a->critical];
+	if (t->samples < samples_least || t->alive <= 0) {
+		*ret_why = "too few stacks of the training thread were recorded";
+		return NULL;
+	}
+	if (t->unaccounted > unknown_most * t->alive) {
+		*ret_why = "most of the training thread's stacks could not be read";
+		return NULL;
+	}
+	return t;
+}
+
+bool stacked_loads(const struct act_row *r, bool worker)
+{
+	if (r->unknown)
+		return false;
+	if (!worker)
+		return r->state == TIME_DATA_LOAD;
+	/* data_wait: it waits inside of loading, for a program of its own, say */
+	if (r->on_cpu || r->state == TIME_DATA_LOAD || r->state == TIME_DATA_WAIT)
+		return true;
+	return r->kind == WAIT_DISK || r->kind == WAIT_FILE || r->kind == WAIT_PAGE_FAULT ||
+	       r->kind == WAIT_GIL || r->state == TIME_MEMORY_STALL;
+}
+
+/* Does it work for another rank of the job than the critical thread's? By the processes above it. */
+static bool of_another_rank(const struct scene *s, const struct act_thread *t)
+{
+	const struct activity *a = &s->activity;
+	uint32_t own = a->threads.v[a->critical].process, process = t->process;
+
+	for (int depth = 0; depth < ANCESTORS_MAX && process != own; depth++) {
+		const struct entity *e = entity_find(window_entities(s->whole), process);
+
+		if (!e || e->kind != ENTITY_PROC)
+			return false;
+		for (size_t i = 0; i < a->threads.n; i++)
+			if (a->threads.v[i].process == process && a->threads.v[i].role == ROLE_MAIN)
+				return true;
+		process = e->parent;
+	}
+	return false;
+}
+
+/* Its first thread speaks for a process, else the first that is one. */
+static bool speaks(const struct activity *a, const struct act_thread *t)
+{
+	if (t->first || t->process == a->threads.v[a->critical].process)
+		return true;
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *x = &a->threads.v[i];
+
+		if (x->process == t->process && x->role == ROLE_LOADER_WORKER && x != t &&
+		    (x->first || x < t))
+			return false;
+	}
+	return true;
+}
+
+static bool ever_loads(const struct activity *a, const struct act_thread *t)
+{
+	double seconds = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		seconds += stacked_loads(&a->rows.v[k], true) ? a->rows.v[k].seconds : 0;
+	return seconds > loads_least * t->covered;
+}
+
+bool stacked_is_worker(const struct scene *s, const struct act_thread *t)
+{
+	const struct activity *a = &s->activity;
+
+	return t->role == ROLE_LOADER_WORKER && a->critical >= 0 &&
+	       t != &a->threads.v[a->critical] && ever_loads(a, t) && speaks(a, t) &&
+	       !of_another_rank(s, t);
+}
+
+uint64_t stacked_function(const struct place *p)
+{
+	return map_mix(map_mix((uint64_t)(uintptr_t)p->file) ^ (uint64_t)(uintptr_t)p->function);
+}
+
+void heat_add(struct heat *h, const struct stack_book *b, uint32_t place, double seconds)
+{
+	const struct place *p = b ? stack_book_find_place(b, place) : NULL;
+	struct heat_row *row;
+	uint32_t at;
+	uint64_t key;
+
+	h->seconds += seconds;
+	if (!p || h->failed)
+		return;
+	key = stacked_function(p);
+	if (!map_get(&h->by_function, key, &at)) {
+		row = vec_push(&h->functions);
+		at = (uint32_t)h->functions.n - 1;
+		if (!row || !map_put(&h->by_function, key, at)) {
+			h->failed = true;
+			return;
+		}
+		*row = (struct heat_row){ .key = key, .place = place };
+	}
+	h->functions.v[at].seconds += seconds;
+	if (!map_get(&h->by_place, place, &at)) {
+		row = vec_push(&h->lines);
+		at = (uint32_t)h->lines.n - 1;
+		if (!row || !map_put(&h->by_place, place, at)) {
+			h->failed = true;
+			return;
+		}
+		*row = (struct heat_row){ .key = key, .place = place };
+	}
+	h->lines.v[at].seconds += seconds;
+}
+
+/* Among equals the first line of the file, so that a verdict is the same however rows are ordered. */
+uint32_t heat_top(const struct heat *h, double *ret_seconds)
+{
+	const struct heat_row *function = NULL, *line = NULL;
+
+	*ret_seconds = 0;
+	for (size_t i = 0; i < h->functions.n; i++)
+		if (!function || h->functions.v[i].seconds > function->seconds)
+			function = &h->functions.v[i];
+	if (!function || h->failed)
+		return 0;
+	for (size_t i = 0; i < h->lines.n; i++) {
+		const struct heat_row *x = &h->lines.v[i];
+
+		if (x->key == function->key &&
+		    (!line || x->seconds > line->seconds ||
+		     (x->seconds == line->seconds && x->place < line->place)))
+			line = x;
+	}
+	*ret_seconds = function->seconds;
+	return line ? line->place : 0;
+}
+
+void heat_done(struct heat *h)
+{
+	map_done(&h->by_function);
+	map_done(&h->by_place);
+	vec_done(&h->functions);
+	vec_done(&h->lines);
+}

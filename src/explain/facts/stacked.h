@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the sources of facts from stacks share: the critical thread, which threads are loader workers,
+ * and the place that has most of some time.
+ */
+#ifndef SPOTTER_EXPLAIN_FACTS_STACKED_H
+#define SPOTTER_EXPLAIN_FACTS_STACKED_H
+
+#include "explain/fact.h"
+#include "explain/scene.h"
+
+/* The thread training waits for; NULL when it cannot be spoken of, with the reason. */
+const struct act_thread *stacked_critical(const struct activity *a, const char **ret_why);
+
+/* One of those that load ahead for the critical thread: not for another rank, and not a member of a
+ * pool that was never seen to load. A worker process is one worker, whatever its other threads are. */
+bool stacked_is_worker(const struct scene *s, const struct act_thread *t);
+
+/* Is the row time in which data was loaded or transformed? In a worker all that is not waiting for
+ * something to do. */
+bool stacked_loads(const struct act_row *r, bool worker);
+
+/* A number for a function of a book: its texts are each once, so their addresses tell functions apart. */
+uint64_t stacked_function(const struct place *p);
+
+/* Time by function, and the hottest line of the one that has most of it. {0} is empty. */
+struct heat {
+	struct map by_function, by_place; /* key -> place in the vectors */
+	VEC(struct heat_row {
+		uint64_t key; /* of its function */
+		uint32_t place;
+		double seconds;
+	})
+	functions, lines;
+	double seconds;
+	bool failed; /* no memory: it has no hottest line */
+};
+void heat_add(struct heat *h, const struct stack_book *b, uint32_t place, double seconds);
+/* Place of the hottest line of the hottest function, 0: none; and what that function has. */
+uint32_t heat_top(const struct heat *h, double *ret_seconds);
+void heat_done(struct heat *h);
+
+#endif

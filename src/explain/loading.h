@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What rules about loading data share: what bounds a gain from the other side, and how a loader is
+ * told to load ahead.
+ */
+#ifndef SPOTTER_EXPLAIN_LOADING_H
+#define SPOTTER_EXPLAIN_LOADING_H
+
+#include "explain/rule.h"
+
+/* A GPU this busy has no time to lose: waiting for data meanwhile is no stall. */
+static const double loading_gpu_busy = 0.90;
+/* Fewer workers at a time are none: those of a short evaluation. */
+static const double loading_workers_least = 0.5;
+
+enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
+
+/* Least share of the present time that the GPU and the cores leave, whatever the loader does: a GPU
+ * that is busy for 0.7 s of a second is so for 0.7 s, and CPU time must be had from somewhere. `more`:
+ * processes that are to be started for it. */
+double loading_floor(const struct facts *f, enum loading_case c, double more);
+/* "GPU-bound", "the cores it may use", or `otherwise`: what holds it once a second takes `then`. */
+const char *loading_then(const struct facts *f, double then, double more, const char *otherwise);
+/* Wall time of the training thread for a second it runs: it is queued for a CPU as often as it wants
+ * one, so what it no longer runs it is no longer queued for either. */
+double loading_wall_per_cpu(const struct facts *f);
+/* How to have n workers load, in the words of the program's own loader. */
+void loading_fix_workers(struct finding *x, const struct facts *f, int n, bool more);
+
+#endif

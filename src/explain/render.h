@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of the verdict for people, and what keeps their place when there is room for few lines.
+ */
+#ifndef SPOTTER_EXPLAIN_RENDER_H
+#define SPOTTER_EXPLAIN_RENDER_H
+
+#include "explain/verdict.h"
+
+struct page;
+
+/* Several findings: each a little lighter. */
+enum weight {
+	W_HEAD = 1000,
+	W_VERDICT = 950,
+	W_FIX = 900,
+	W_AT = 875,
+	W_CPU = 850,
+	W_GPU = 840,
+	W_TIME = 820,
+	W_GAIN = 800,
+	W_MEMORY = 750,
+	W_BECAUSE = 600,
+	W_LEVEL = 550,
+	W_WHERE = 500,
+	W_OTHERS = 450,
+	W_DISK = 400,
+	W_NOTE = 350,
+	W_COST = 300,
+	W_UNKNOWN = 250,
+	W_DETAIL = 200,
+};
+
+enum { TIME_LINES_MAX = 32 };
+
+/* render_ledger.c */
+/* "waiting for data"; the state itself when it is a new one. */
+const char *time_state_words(const char *state);
+/* The lines of the time ledger that have a share, the largest first: how many. */
+size_t time_ledger_sorted(const struct verdict *v, const struct ledger_line **ret, size_t max);
+/* "main thread of python3, pid 4711" */
+const char *time_ledger_thread(const struct verdict *v, char *buf, size_t size);
+/* "61 % waiting for data, 22 % user code, ...": the time ledger on a line, the largest first; `all`
+ * with what is below 1 %, and how sure it is. */
+void render_time(struct page *p, const struct verdict *v, bool all);
+/* "main 5.1 cores, 4 loader workers 1.2, ...": the CPU ledger on a line. */
+void render_where(struct page *p, const struct verdict *v);
+/* The CPU ledger as a table. */
+void render_cpu(struct page *p, const struct verdict *v);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * no_workers: the thread that trains loads and transforms the data itself, so that each does nothing
+ * while the other works.
+ *
+ * Not to be taken for it: data that is cheap to have (in memory, prepared): below a tenth of the time
+ * it is a note, since handing batches over costs something too; a GPU that is busy meanwhile with what
+ * it was given before; a job that has no core left for a worker.
+ *
+ * Gain: of a second now, p is loading. With k workers the training takes 1-p and the workers p/k, side
+ * by side: the longer of both, and no less than GPU and cores leave. Handing over costs: pickling and
+ * copying make a worker's part longer (none to 30 %), taking batches stays with the training (none to
+ * a tenth of p).
+ */
+#include "explain/loading.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double share_least = 0.03; /* of the critical thread's time; below: not worth a word */
+static const double share_finding = 0.10;
+static const int workers_most = 16; /* nobody starts with more */
+
+struct cost {
+	double worker, training; /* of p */
+	enum loading_case c;
+};
+static const struct cost least = { 1, 0, LOADING_BEST }, likely = { 1.05, 0.02, LOADING_LIKELY },
+			 most = { 1.3, 0.1, LOADING_WORST };
+
+static double then(const struct facts *f, double p, double k, struct cost c)
+{
+	double side = fmax(1 - p + c.training * p, c.worker * p / k);
+
+	return fmax(side, loading_floor(f, c.c, k));
+}
+
+/* As many as keep up with the training, and two at least so that no batch is waited for alone; if the
+ * cores are there. */
+static int workers_for(const struct facts *f, double p)
+{
+	double enough = fmax(2, ceil(likely.worker * p / fmax(1 - p, 0.02)));
+	/* What the training no longer does itself is free as well; a part of a core is worth a worker,
+	 * and loading_floor() sees to it that no more is promised than the cores can do. */
+	double cores = ceil(fact_or(f, FACT_CORES_FREE, 0) + p - 0.1);
+
+	return fact_whole(fmax(1, fmin(fmin(enough, cores), workers_most)));
+}
+
+static void say(struct finding *x, const struct facts *f, int k)
+{
+	const struct fact *p = &f->v[FACT_TIME_DATA_LOAD];
+	char a[24], b[24];
+
+	snprintf(x->title, sizeof(x->title),
+		 "the training thread loads the data itself, %s of its time; nothing loads ahead",
+		 num_percent(p->value, a, sizeof(a)));
+	rule_because(x, f, FACT_TIME_DATA_LOAD, "%s of its time is loading and transforming data",
+		     num_percent(p->value, a, sizeof(a)));
+	rule_because(x, f, FACT_LOADER_WORKERS, "no loader worker was seen");
+	if (f->v[FACT_LOAD_PLACE].place)
+		rule_because(x, f, FACT_LOAD_PLACE, "most of it at %s (%s)",
+			     f->v[FACT_LOAD_PLACE].text,
+			     num_percent(f->v[FACT_LOAD_PLACE].value, b, sizeof(b)));
+	rule_because(x, f, FACT_CORES_FREE, "%s cores are free",
+		     num_cores(f->v[FACT_CORES_FREE].value, a, sizeof(a)));
+	if (fact_or(f, FACT_GPU_USED, 0) > 0)
+		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
+			     f->v[FACT_GPU_BUSY].text,
+			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
+	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	loading_fix_workers(x, f, k, false);
+}
+
+/* Loading, with what of its time the thread is queued for a CPU for the sake of it. */
+static double with_queue(const struct facts *f, double p)
+{
+	double cpu = fmin(p, fact_or(f, FACT_LOAD_CPU, 0));
+
+	return fmin(0.98, p + cpu * (loading_wall_per_cpu(f) - 1));
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *p = &f->v[FACT_TIME_DATA_LOAD];
+	double share, low, high;
+	enum answer a;
+	int k;
+
+	a = answer_and(rule_at_least(f, FACT_TIME_DATA_LOAD, share_least, o),
+		       answer_not(rule_at_least(f, FACT_LOADER_WORKERS, loading_workers_least, o)));
+	if (a != ANSWER_YES)
+		return a;
+	a = answer_and(answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)),
+		       rule_at_least(f, FACT_CORES_FREE, 0, o));
+	if (a != ANSWER_YES)
+		return a;
+	share = with_queue(f, p->value);
+	k = workers_for(f, share);
+	say(x, f, k);
+	low = with_queue(f, p->low);
+	high = with_queue(f, p->high);
+	/* More loading is more to win until the workers are the longer side. */
+	rule_gain_of_time(x, fmin(then(f, low, k, least), then(f, high, k, least)),
+			  then(f, share, k, likely),
+			  fmax(then(f, p->low, k, most), then(f, high, k, most)));
+	snprintf(x->then, sizeof(x->then), "%s",
+		 loading_then(f, 1 / x->speedup, k,
+			      share / k > 1 - share ? "the loading" : "its own work"));
+	x->note = p->value < share_finding;
+	x->confidence = 0.85;
+	return ANSWER_YES;
+}
+
+const struct rule no_workers_rule = { .cause = "no_workers", .needs_s = 5, .check = check };

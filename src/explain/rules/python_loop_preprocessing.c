@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * python_loop_preprocessing: the CPU time of loading is the program's own Python code, line by line,
+ * where a library would do it in C.
+ *
+ * Not to be taken for it: a line that calls into C (its native leaf says so; without one, its text: see
+ * facts/preprocess.c), libraries' code, and loading that holds nobody up: then it is a note, for the
+ * cores it burns.
+ *
+ * Gain: Amdahl. A part a of loading becomes s times as fast: 10 times is likely, 3 is little, and no
+ * time at all the bound. Where the training loads itself that is a part of its own time. Where it
+ * waits for workers, a step takes as long as they need, down to what the training takes itself.
+ */
+#include "explain/loading.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double python_least = 0.3;   /* of the CPU time of loading */
+static const double loading_least = 0.03; /* cores */
+static const double wait_least = 0.05;
+static const double likely = 10, little = 3;
+
+/* What a second takes when this share of the CPU time of loading becomes `times` as fast. */
+static double then(const struct facts *f, double python, double times, double stretch)
+{
+	double saved = python * (1 - 1 / times), wait = fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	double left = 1, busy, load;
+
+	if (f->v[FACT_LOADER_WORKERS].value < loading_workers_least) {
+		/* on a CPU in the training thread: what of its time that is */
+		load = fmin(f->v[FACT_LOAD_CPU].value, f->v[FACT_TIME_DATA_LOAD].value);
+		left = 1 - load * stretch * saved;
+	} else if (wait >= wait_least) {
+		/* the part of a worker's cycle that is on a CPU */
+		busy = fact_or(f, FACT_LOADER_BUSY, 0) /
+		       fmax(1 - fact_or(f, FACT_LOADER_IDLE, 0), 0.1);
+		left = fmax(1 - wait, 1 - fmin(1, busy) * saved);
+	}
+	return fmax(left, fact_or(f, FACT_GPU_BUSY, 0));
+}
+
+static void say(struct finding *x, const struct facts *f)
+{
+	const struct fact *py = &f->v[FACT_LOAD_PYTHON];
+	bool workers = f->v[FACT_LOADER_WORKERS].value >= loading_workers_least;
+	char a[24], b[24];
+
+	rule_where(x, f, FACT_LOAD_PYTHON);
+	snprintf(x->title, sizeof(x->title),
+		 "data is prepared by Python code line by line: %s of the CPU time of loading%s%s",
+		 num_percent(py->value, a, sizeof(a)), py->place ? ", at " : "", py->text);
+	rule_because(x, f, FACT_LOAD_PYTHON, "%s of the CPU time of loading is Python code%s%.60s",
+		     num_percent(py->value, a, sizeof(a)), x->where.function[0] ? ", most in " : "",
+		     x->where.function);
+	rule_because(x, f, FACT_LOAD_CPU, "loading uses %s cores, in %s",
+		     num_cores(f->v[FACT_LOAD_CPU].value, a, sizeof(a)),
+		     workers ? "workers" : "the training thread");
+	if (workers)
+		rule_because(x, f, FACT_TIME_DATA_WAIT,
+			     "the training waits for data %s of its time",
+			     num_percent(fact_or(f, FACT_TIME_DATA_WAIT, 0), b, sizeof(b)));
+	else
+		rule_because(x, f, FACT_TIME_DATA_LOAD,
+			     "loading is %s of the training thread's "
+			     "time",
+			     num_percent(f->v[FACT_TIME_DATA_LOAD].value, b, sizeof(b)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "do it for whole arrays or batches at once (numpy, torch, cv2, Pillow, "
+		 "__getitems__), compile the loop (numba, Cython), or prepare the data once and "
+		 "keep it");
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *py = &f->v[FACT_LOAD_PYTHON];
+	enum answer a = answer_and(rule_at_least(f, FACT_LOAD_CPU, loading_least, o),
+				   rule_at_least(f, FACT_LOAD_PYTHON, python_least, o));
+
+	/* Lines that may or may not call into C decide: only a native leaf would tell. */
+	if (a == ANSWER_NO && f->v[FACT_LOAD_CPU].known && f->v[FACT_LOAD_PYTHON].known &&
+	    f->v[FACT_LOAD_CPU].value >= loading_least && py->high >= 2 * python_least)
+		return rule_cannot_tell(o, "whether its lines or C code they call take the time "
+					   "is known from native stacks only (level L3)");
+	if (a != ANSWER_YES)
+		return a;
+	a = answer_and(rule_at_least(f, FACT_GPU_BUSY, 0, o),
+		       rule_at_least(f, FACT_LOADER_WORKERS, 0, o));
+	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));
+	if (f->v[FACT_LOADER_WORKERS].known &&
+	    f->v[FACT_LOADER_WORKERS].value >= loading_workers_least)
+		a = answer_and(a, rule_at_least(f, FACT_LOADER_BUSY, 0, o));
+	if (a != ANSWER_YES)
+		return a;
+	say(x, f);
+	rule_gain_of_time(x, then(f, py->high, INFINITY, loading_wall_per_cpu(f)),
+			  then(f, py->value, likely, loading_wall_per_cpu(f)),
+			  then(f, py->low, little, 1));
+	if (x->speedup > 1)
+		snprintf(x->then, sizeof(x->then), "%s",
+			 1 / x->speedup > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work"
+									      : "GPU-bound");
+	x->confidence = fact_or(f, FACT_LOAD_NATIVE, 0) > 0.5 ? 0.85 : 0.6;
+	return ANSWER_YES;
+}
+
+const struct rule python_loop_preprocessing_rule = { .cause = "python_loop_preprocessing",
+						     .needs_s = 5,
+						     .check = check };

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What threads did, from stacks: each sample's state, its weight against the kernel's accounts, roles,
+ * the critical thread, and the two ledgers made of it.
+ */
+#include "../unit.h"
+
+#include "explain/scene.h"
+#include "scenario.h"
+
+#include <math.h>
+
+/* Places and stacks of all tests; 10 s, one process of one thread. */
+#define SITE "/usr/lib/python3/dist-packages/"
+static const char base[] =
+    "run 10\nexit 0\nmachine 4 1\nprocess 20 100 python3\nthread 30 20 100 python3\n"
+    "place 1 /home/u/train.py 9 train source for b in loader:\n"
+    "place 2 " SITE "torch/utils/data/dataloader.py 900 _try_get_data\n"
+    "place 3 " SITE "torch/utils/data/dataloader.py 600 _SingleProcessDataLoaderIter._next_data\n"
+    "place 4 /home/u/data.py 5 Photos.__getitem__ source return decode(x)\n"
+    "place 5 " SITE "torch/nn/modules/module.py 1500 Module._call_impl\n"
+    "place 6 /home/u/train.py 20 train source total += loss.item()\n"
+    "place 7 /home/u/train.py 12 train source x = x.to(device)\n"
+    "place 8 " SITE "torch/serialization.py 300 save\n"
+    "place 9 " SITE "torch/utils/data/_utils/worker.py 308 _worker_loop\n"
+    "place 10 /usr/lib/python3.11/multiprocessing/queues.py 103 Queue.get\n"
+    "place 11 " SITE "torch/distributed/distributed_c10d.py 2000 all_reduce\n"
+    "place 12 /home/u/data.py 30 helper source x += 1\n"
+    "place 13 " SITE "torch/utils/data/_utils/pin_memory.py 50 _pin_memory_loop\n"
+    "place 14 " SITE "torch/distributed/run.py 900 main\n"
+    "place 15 " SITE "tqdm/std.py 1100 tqdm.__iter__\n"
+    "place 16 /home/u/data.py 31 helper source y += 1\n"
+    "native 20 /usr/lib/libcuda.so.1 cuStreamSynchronize\n"
+    "native 21 /usr/lib/libjpeg.so.62 jpeg_read_scanlines\n"
+    "native 22 /usr/lib/libgomp.so.1\n"
+    "native 23 /usr/lib/libpython3.11.so.1.0 _PyEval_EvalFrameDefault\n"
+    "stack 1 = 1\nstack 2 = 1 2\nstack 3 = 1 3 4\nstack 4 = 1 5\nstack 5 = 6\nstack 6 = 7\n"
+    "stack 7 = 1 8\nstack 8 = 9 4 21\nstack 9 = 9 10\nstack 10 = 1 11\nstack 11 = 1 12\n"
+    "stack 12 = 13\nstack 13 = 14\nstack 14 = 1 5 20\nstack 15 = 22\nstack 16 = 1 10\n"
+    "stack 17 = 15 2\nstack 18 = 1 16\nstack 19 = 6 23\nstack 20 = 1 5 22\nstack 21 = 1 20\n";
+
+struct world {
+	struct scenario s;
+	struct history *h;
+	struct window w;
+	struct scene scene;
+};
+
+static void open_world(struct world *x, const char *more)
+{
+	char text[8192];
+
+	*x = (struct world){ 0 };
+	assert_true(snprintf(text, sizeof(text), "%s%s", base, more) < (int)sizeof(text));
+	scenario_parse(&x->s, text);
+	x->h = scenario_play(&x->s, M_NONE, 0);
+	x->w = history_window(x->h, 0);
+	assert_int_equal(scene_open(&x->scene, &x->w, x->w.from_ns, x->w.to_ns), 0);
+}
+
+static void close_world(struct world *x)
+{
+	scene_done(&x->scene);
+	history_free(x->h);
+	scenario_done(&x->s);
+}
+
+static const struct act_thread *thread_of(const struct world *x, uint32_t id)
+{
+	uint32_t at = 0;
+
+	assert_true(map_get(&x->scene.activity.by_id, id, &at));
+	return &x->scene.activity.threads.v[at];
+}
+
+static bool close_to(double a, double b)
+{
+	return fabs(a - b) < 1e-6;
+}
+
+static void balances(const struct act_thread *t)
+{
+	double sum = t->unaccounted;
+
+	assert_true(t->unaccounted >= 0);
+	for (int i = 0; i < TIME_STATES; i++) {
+		assert_true(t->state[i] >= 0);
+		sum += t->state[i];
+	}
+	assert_true(fabs(sum - t->alive) < 1e-9);
+}
+
+static void each_state(void **state)
+{
+	static const struct {
+		const char *does;
+		enum time_state state;
+		bool matched;
+	} rows[] = {
+		{ "2 poll 1 on pipe", TIME_DATA_WAIT, true },
+		{ "2 lock 1", TIME_DATA_WAIT, true },
+		{ "2 running 1", TIME_DATA_LOAD, true },
+		{ "2 gil 1", TIME_LOCK_WAIT, true },
+		{ "17 poll 1 on pipe", TIME_DATA_WAIT, true },
+		{ "3 running 1", TIME_DATA_LOAD, true },
+		{ "3 disk 1", TIME_DATA_LOAD, true },
+		{ "3 sleep 1", TIME_DATA_LOAD, true },
+		{ "3 page_fault 1", TIME_MEMORY_STALL, true },
+		{ "4 running 1", TIME_DISPATCH, true },
+		{ "4 lock 1", TIME_LOCK_WAIT, true },
+		{ "4 gpu_driver 1", TIME_GPU_WAIT, true },
+		{ "14 lock 1", TIME_GPU_WAIT, true },
+		{ "14 running 1", TIME_GPU_WAIT, true },
+		{ "20 lock 1", TIME_DISPATCH, true },
+		{ "5 running 1", TIME_GPU_WAIT, true },
+		{ "5 lock 1", TIME_GPU_WAIT, true },
+		{ "19 running 1", TIME_PYTHON, false },
+		{ "6 running 1", TIME_TRANSFER, true },
+		{ "7 running 1", TIME_IO, true },
+		{ "7 disk 1", TIME_IO, true },
+		{ "10 lock 1", TIME_COMM_WAIT, true },
+		{ "10 running 1", TIME_COMM_WAIT, true },
+		{ "16 poll 1 on pipe", TIME_DATA_WAIT, true },
+		{ "11 running 1", TIME_PYTHON, false },
+		{ "11 lock 1", TIME_LOCK_WAIT, false },
+		{ "11 disk 1", TIME_IO, false },
+		{ "11 sleep 1", TIME_IDLE, false },
+		{ "11 child 1", TIME_IDLE, false },
+		{ "11 socket 1", TIME_OTHER, false },
+		{ "11 poll 1 on gpu_driver", TIME_GPU_WAIT, false },
+		{ "0 running 1 python", TIME_PYTHON, false },
+		{ "0 running 1", TIME_OTHER, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world x;
+		char text[80];
+
+		snprintf(text, sizeof(text), "gpu 50 0 H100\ngpu.busy@50 0.9\ndoes 30 %s\n",
+			 rows[i].does);
+		open_world(&x, text);
+		if (x.scene.activity.rows.v[0].state != rows[i].state ||
+		    x.scene.activity.rows.v[0].unknown ||
+		    x.scene.activity.rows.v[0].matched != rows[i].matched)
+			fail_msg("%s is %s", rows[i].does,
+				 time_state_name(x.scene.activity.rows.v[0].state));
+		balances(thread_of(&x, 30));
+		assert_true(close_to(thread_of(&x, 30)->state[rows[i].state], 10));
+		close_world(&x);
+	}
+}
+
+/* Where there is no GPU, ".item()" is a call like any other. */
+static void no_device(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "does 30 5 running 0.5\ndoes 30 6 running 0.5\n");
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 10));
+	close_world(&x);
+}
+
+/* The kernel says it ran 6 s and was queued for 1; samples have 7 on a CPU (2 of them queued). */
+static void weighed(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x, "thread.cpu@30 0 6\nthread.run_delay@30 0 1\n"
+		       "does 30 4 running 0.4\ndoes 30 4 runnable 0.2\ndoes 30 11 running 0.1\n"
+		       "does 30 2 poll 0.2 on pipe\ndoes 30 0 running 0.1 unproven python\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	/* 8 s of samples share 6 */
+	assert_true(close_to(t->state[TIME_DISPATCH], 6 * 6.0 / 8));
+	assert_true(close_to(t->state[TIME_PYTHON], 6 * 1.0 / 8));
+	assert_true(close_to(t->state[TIME_CPU_QUEUE], 1));
+	assert_true(close_to(t->state[TIME_DATA_WAIT], 3));
+	assert_true(close_to(t->unaccounted, 6 * 1.0 / 8));
+	assert_int_equal(x.scene.activity.unproven, 50);
+	close_world(&x);
+}
+
+static void by_samples_alone(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x, "does 30 4 running 0.4\ndoes 30 4 runnable 0.2\n"
+		       "does 30 2 poll 0.2 on pipe\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	assert_true(isnan(t->run));
+	assert_true(close_to(t->state[TIME_DISPATCH], 4));
+	assert_true(close_to(t->state[TIME_CPU_QUEUE], 2));
+	assert_true(close_to(t->state[TIME_DATA_WAIT], 2));
+	assert_true(close_to(t->unaccounted, 2));
+	close_world(&x);
+}
+
+/* It ran, but was never seen running: what it did is not known. */
+static void not_invented(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x, "thread.cpu@30 0 4\nthread.run_delay@30 0 0\ndoes 30 2 poll 0.6 on pipe\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	/* of the 6 s it waited, samples cover 6 of 10 */
+	assert_true(close_to(t->state[TIME_DATA_WAIT], 3.6));
+	assert_true(close_to(t->unaccounted, 6.4));
+	close_world(&x);
+	/* a tenth of the samples does not stand for nine tenths of the time */
+	open_world(&x, "thread.cpu@30 0 9\nthread.run_delay@30 0 0\ndoes 30 4 running 0.1\n"
+		       "does 30 2 poll 0.9 on pipe\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	assert_true(t->state[TIME_DISPATCH] < 2);
+	assert_true(t->unaccounted > 6);
+	close_world(&x);
+}
+
+static void partial(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	/* outer frames that match are enough; the line of a frame that is not the innermost is not */
+	open_world(&x, "does 30 4 running 0.5 partial\ndoes 30 5 running 0.3 partial\n"
+		       "does 30 0 gil 0.2 unproven python\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	assert_true(close_to(t->state[TIME_DISPATCH], 5));
+	assert_true(close_to(t->state[TIME_GPU_WAIT], 0));
+	assert_true(close_to(t->state[TIME_LOCK_WAIT], 2));
+	assert_true(close_to(t->gil_wait, 2));
+	assert_true(close_to(t->unaccounted, 3));
+	close_world(&x);
+}
+
+static void gil(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x, "thread.cpu@30 0 5\nthread.run_delay@30 0 0\ndoes 30 11 running 0.4 gil\n"
+		       "does 30 11 running 0.1\ndoes 30 11 gil 0.5\n");
+	t = thread_of(&x, 30);
+	assert_true(close_to(t->gil_held, 4));
+	assert_true(close_to(t->gil_wait, 5));
+	assert_true(close_to(t->state[TIME_LOCK_WAIT], 5));
+	close_world(&x);
+}
+
+static void roles(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "thread 32 20 102 python3\nthread 33 20 103 pt_autograd_0\n"
+		       "thread 34 20 104 python3\nthread 35 21 105 python3\n"
+		       "process 22 106 ptxas\nthread 36 22 106 ptxas\n"
+		       "does 30 2 poll 1 on pipe peer 21\ndoes 31 8 running 0.6\n"
+		       "does 31 9 pipe 0.4\ndoes 32 12 lock 1\ndoes 33 0 lock 1\n"
+		       "does 34 15 lock 1\ndoes 35 11 lock 1\ndoes 36 0 running 1\n");
+	assert_int_equal(thread_of(&x, 30)->role, ROLE_MAIN);
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
+	assert_int_equal(thread_of(&x, 32)->role, ROLE_PIN_THREAD);
+	assert_int_equal(thread_of(&x, 33)->role, ROLE_FRAMEWORK_THREADS);
+	assert_int_equal(thread_of(&x, 34)->role, ROLE_BLAS_THREADS);
+	assert_int_equal(thread_of(&x, 35)->role, ROLE_LOADER_WORKER);
+	assert_int_equal(thread_of(&x, 36)->role, ROLE_CHILD);
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 30));
+	/* a worker that waits to be asked is idle */
+	assert_true(close_to(thread_of(&x, 31)->state[TIME_IDLE], 4));
+	assert_true(close_to(thread_of(&x, 31)->state[TIME_DATA_LOAD], 6));
+	close_world(&x);
+}
+
+/* A pipe from a worker, read by code nobody knows. */
+static void peer(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "does 30 11 pipe 1 peer 21\ndoes 31 8 running 1\n");
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 10));
+	close_world(&x);
+	open_world(&x, "process 21 101 cat\nthread 31 21 101 cat\n"
+		       "does 30 11 pipe 1 peer 21\ndoes 31 0 running 1\n");
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_OTHER], 10));
+	close_world(&x);
+}
+
+/* A launcher that waits, workers that wait for work, ranks: the one with most work of its own. */
+static void critical(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "process 22 102 python3\nthread 32 22 102 python3\n"
+		       "process 23 103 python3\nthread 33 23 103 python3\n"
+		       "thread.cpu@31 0 4\nthread.cpu@32 0 7\n"
+		       "thread.run_delay@31 0 0\nthread.run_delay@32 0 0\n"
+		       "does 30 13 sleep 0.99\ndoes 31 4 running 0.4\ndoes 31 10 lock 0.6\n"
+		       "does 32 4 running 0.7\ndoes 32 10 lock 0.3\ndoes 33 8 running 1\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 32));
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_MAIN);
+	assert_int_equal(thread_of(&x, 33)->role, ROLE_LOADER_WORKER);
+	assert_int_equal(thread_of(&x, 30)->role, ROLE_CHILD);
+	close_world(&x);
+	/* a third of a short run is the launcher's own start */
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "does 30 13 poll 0.66\ndoes 30 11 running 0.34\ndoes 31 4 running 0.4\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
+	close_world(&x);
+	/* ...but one that waits for a child that does not train is no launcher */
+	open_world(&x, "process 21 101 gzip\nthread 31 21 101 gzip\n"
+		       "does 30 13 poll 0.66\ndoes 30 11 running 0.34\ndoes 31 0 running 1\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 30));
+	close_world(&x);
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "does 30 0 child 1\ndoes 31 4 running 0.4\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
+	close_world(&x);
+}
+
+/* A training below a shell that loads for most of its time is no worker; one that a training started
+ * to serve a queue is. */
+static void loading_child(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "does 30 0 child 1\ndoes 31 3 running 0.8\ndoes 31 11 running 0.2\n");
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_MAIN);
+	assert_true(close_to(thread_of(&x, 31)->state[TIME_DATA_LOAD], 8));
+	close_world(&x);
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "place 30 /usr/lib/python3.9/multiprocessing/process.py 300 _bootstrap\n"
+		       "stack 30 = 30 12\nstack 31 = 30 10\n"
+		       "does 30 16 poll 0.9 on pipe\ndoes 30 11 running 0.1\n"
+		       "does 31 30 running 0.9\ndoes 31 31 pipe 0.1\n");
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
+	assert_true(close_to(thread_of(&x, 31)->state[TIME_IDLE], 1));
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 9));
+	close_world(&x);
+}
+
+static void in_a_thread(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "thread 31 20 101 python3\nthread 32 20 102 python3\n"
+		       "place 30 /usr/lib/python3.9/threading.py 1053 join\nstack 30 = 1 30\n"
+		       "does 30 30 lock 1\ndoes 31 4 running 0.5\ndoes 31 2 lock 0.5\n"
+		       "does 32 16 lock 1\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
+	/* a thread that waits to be given something all day: idle, and no loader */
+	assert_int_equal(thread_of(&x, 32)->role, ROLE_OTHER);
+	assert_true(close_to(thread_of(&x, 32)->state[TIME_IDLE], 10));
+	close_world(&x);
+}
+
+static const struct ledger_line *line_of(const struct verdict *v, const char *role)
+{
+	for (size_t i = 0; i < v->cpu.n; i++)
+		if (strcmp(v->cpu.v[i].role, role) == 0)
+			return &v->cpu.v[i];
+	fail_msg("no line %s", role);
+	return NULL;
+}
+
+static void ledgers(void **state)
+{
+	struct verdict v = { 0 };
+	struct world x;
+	double shares;
+
+	(void)state;
+	/* main ran 6 s, 2 of it spinning; another thread of its process ran 3 and has ended */
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "proc.cpu@20 0 9\nproc.cpu@21 0 8\njob.cpu 0 20\njob.cpu_ended 0 2\n"
+		       "thread.cpu@30 0 6\nthread.run_delay@30 0 0.5\nthread.cpu@31 0 8\n"
+		       "thread.run_delay@31 0 0\n"
+		       "does 30 11 running 0.3\ndoes 30 18 running 0.1\n"
+		       "does 30 21 running 0.2\ndoes 30 2 poll 0.4 on pipe\n"
+		       "does 31 8 running 0.8\ndoes 31 9 pipe 0.2\n");
+	assert_int_equal(explain(&x.w, &v), 0);
+	assert_true(near(line_of(&v, "main")->seconds, 4, 1e-9));
+	assert_true(near(line_of(&v, "spin_wait")->seconds, 2, 1e-9));
+	assert_true(near(line_of(&v, "loader_worker")->seconds, 8, 1e-9));
+	assert_true(near(line_of(&v, "other")->seconds, 5, 1e-9));
+	assert_int_equal(line_of(&v, "loader_worker")->processes, 1);
+	assert_int_equal(line_of(&v, "other")->processes, -1);
+	assert_true(near(v.cpu_unaccounted, 1.0 / 20, 1e-9));
+	assert_string_equal(line_of(&v, "loader_worker")->top[0].function,
+			    "Photos.__getitem__ -> jpeg_read_scanlines");
+	/* two lines of one function: the hottest */
+	assert_int_equal(line_of(&v, "main")->n_top, 1);
+	assert_string_equal(line_of(&v, "main")->top[0].function, "helper");
+	assert_int_equal(line_of(&v, "main")->top[0].line, 30);
+	assert_true(near(line_of(&v, "main")->top[0].share, 1, 1e-9));
+	assert_int_equal(v.level, 3);
+	assert_int_equal(v.time_tid, 100);
+	assert_string_equal(v.time.v[0].role, "python");
+	assert_true(near(v.time.v[0].share, 0.4, 1e-9));
+	shares = v.time_unaccounted;
+	for (size_t i = 0; i < v.time.n; i++) {
+		shares += v.time.v[i].share;
+		assert_true(i == 0 || v.time.v[i].share <= v.time.v[i - 1].share);
+	}
+	assert_true(near(shares, 1, 1e-9));
+	assert_true(v.time_error > 0.01 && v.time_error < 0.1);
+	verdict_done(&v);
+	close_world(&x);
+}
+
+static void level(void **state)
+{
+	struct verdict v = { 0 };
+	struct world x;
+
+	(void)state;
+	open_world(&x, "does 30 4 running 1\nevent stacks 20 1 value 2 no native leaf: because\n");
+	assert_int_equal(explain(&x.w, &v), 0);
+	assert_int_equal(v.level, 2);
+	assert_non_null(strstr(v.level_why, "because"));
+	verdict_done(&v);
+	close_world(&x);
+}
+
+static void wilson(void **state)
+{
+	(void)state;
+	assert_true(near(activity_error(0.5, 100), 0.0962, 1e-3));
+	assert_true(activity_error(0, 100) > 0.01);
+	assert_true(activity_error(0.5, 0) == 1);
+	assert_true(activity_error(NAN, 10) == 1);
+}
+
+static void without(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "");
+	assert_false(x.scene.activity.any);
+	assert_int_equal(x.scene.activity.critical, -1);
+	assert_non_null(x.scene.activity.why_not);
+	close_world(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_state),
+		cmocka_unit_test(weighed),
+		cmocka_unit_test(by_samples_alone),
+		cmocka_unit_test(not_invented),
+		cmocka_unit_test(partial),
+		cmocka_unit_test(gil),
+		cmocka_unit_test(roles),
+		cmocka_unit_test(peer),
+		cmocka_unit_test(critical),
+		cmocka_unit_test(ledgers),
+		cmocka_unit_test(level),
+		cmocka_unit_test(wilson),
+		cmocka_unit_test(without),
+		cmocka_unit_test(no_device),
+		cmocka_unit_test(loading_child),
+		cmocka_unit_test(in_a_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
