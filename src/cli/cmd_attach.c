@@ -212,6 +212,11 @@ static const struct opt opts[] = {
 	    "call the run NAME; default: after the program"),
 	OPT("hz", 0, OPT_NUMBER, "N", struct attach_options, recording.hz,
 	    "samples a second; fewer when over budget (default 10)", .min = 0.1, .max = 100),
+	OPT("stacks", 0, OPT_NUMBER, "N", struct attach_options, recording.stacks,
+	    "looks at what every thread is doing, a second; fewer when over budget; 0: none "
+	    "(default "
+	    "50)",
+	    .min = 0, .max = 1000),
 	OPT("out", 'o', OPT_STRING, "FILE", struct attach_options, recording.out,
 	    "write the record to FILE instead of the folder of runs"),
 	OPT("budget", 0, OPT_RATIO, "SHARE", struct attach_options, recording.budget,

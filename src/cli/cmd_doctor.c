@@ -24,18 +24,28 @@ static const char *const status_names[] = {
 	[DOCTOR_UNKNOWN] = "unknown",
 };
 
-static void put_json(const struct doctor *d, struct buf *out)
+static void put_reach_json(struct json *j, const struct doctor_reach *at)
 {
 	char level[4];
+
+	snprintf(level, sizeof(level), "L%d", at->level & 3);
+	json_key_str(j, "level", level);
+	json_key_str(j, "level_why", at->why);
+	json_key_str(j, "level_unlock", at->unlock[0] ? at->unlock : NULL);
+}
+
+static void put_json(const struct doctor *d, struct buf *out)
+{
 	struct json j;
 
-	snprintf(level, sizeof(level), "L%d", d->level & 3);
 	json_init(&j, out, true);
 	json_begin(&j, '{');
 	json_key_str(&j, "schema", "spotter.doctor/1");
 	json_key_str(&j, "version", SPOTTER_VERSION);
-	json_key_str(&j, "level", level);
-	json_key_str(&j, "level_why", d->level_why);
+	put_reach_json(&j, &d->run);
+	json_key_begin(&j, "attach", '{');
+	put_reach_json(&j, &d->attach);
+	json_end(&j, '}');
 	json_key_begin(&j, "checks", '[');
 	for (size_t i = 0; i < d->rows.n; i++) {
 		const struct doctor_row *r = &d->rows.v[i];
@@ -71,6 +81,17 @@ static void put_row(const struct cli *cli, const struct doctor_row *r, struct bu
 		buf_printf(out, "%*sto change it: %s\n", 9 + LABEL - 1, "", r->unlock);
 }
 
+/* "Level L2: stacks and waits; ...", and what raises it. */
+static void put_reach(const struct doctor_reach *at, const char *label, struct buf *out)
+{
+	char text[640];
+
+	snprintf(text, sizeof(text), "%s L%d: %s.", label, at->level, at->why);
+	help_wrap(text, 0, COLUMNS, out);
+	if (at->unlock[0])
+		buf_printf(out, "  to raise it: %s\n", at->unlock);
+}
+
 static void put_text(const struct cli *cli, const struct doctor *d, struct buf *out)
 {
 	unsigned less = 0;
@@ -80,7 +101,13 @@ static void put_text(const struct cli *cli, const struct doctor *d, struct buf *
 		less +=
 		    d->rows.v[i].status == DOCTOR_LIMITED || d->rows.v[i].status == DOCTOR_MISSING;
 	}
-	buf_printf(out, "\nLevel L%d: %s.\n", d->level, d->level_why);
+	buf_char(out, '\n');
+	if (d->run.level == d->attach.level && !strcmp(d->run.why, d->attach.why)) {
+		put_reach(&d->run, "Level", out);
+	} else {
+		put_reach(&d->run, "Level of 'run'", out);
+		put_reach(&d->attach, "Level of 'attach'", out);
+	}
 	if (less)
 		buf_printf(out, "%u thing%s limited or missing; everything else works.\n", less,
 			   less == 1 ? " is" : "s are");
@@ -156,6 +183,11 @@ const struct command doctor_command = {
 	    "rights, "
 	    "limits, and where records go. Each line that is not 'ok' says what is lost, and the "
 	    "command that changes it where there is one. Nothing is changed by looking.\n"
+	    "\n"
+	    "Rights are tried, not guessed: on a process of its own, as 'run' would read what it "
+	    "starts, and as a stranger to it, as 'attach' would. The last lines tell which "
+	    "observation level follows: L3 stacks, waits and sampled native code, L2 without the "
+	    "last, L1 counters of processes and threads, L0 of the machine and control groups.\n"
 	    "\n"
 	    "--capture writes a fixture: a copy of the files Spotter reads, from which host and "
 	    "user "

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/judge.h"
+#include "cli/report_ledger.h"
 #include "cli/table.h"
 
 #include <math.h>
@@ -306,7 +307,8 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 {
 	const struct report_options *o = options;
 	struct render_style style = { .color = cli->color_out,
-				      .width = cli_columns(STDOUT_FILENO) };
+				      .width = cli_columns(STDOUT_FILENO),
+				      .no_tables = true };
 	struct judged j;
 	struct err e = { 0 };
 	int r = judge(cli, rest->n ? rest->v[0] : NULL, o->duration_ns, &j, &e);
@@ -315,6 +317,8 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 		render_json(&j.verdict, &cli->out);
 	} else if (r == 0) {
 		render_text(&j.verdict, &style, &cli->out);
+		report_time(&j.verdict, cli->color_out, &cli->out);
+		report_cpu(&j.verdict, cli->color_out, &cli->out);
 		put_processes(cli, &j.window, &cli->out);
 		put_gpus(cli, &j.verdict.usage, &cli->out);
 		put_gpu_processes(cli, &j.verdict.usage, &cli->out);
@@ -347,10 +351,10 @@ const struct command report_command = {
 	.summary = "the whole story of a run",
 	.words = "[RUN|PID]",
 	.description =
-	    "The verdict of 'spotter why', and what it rests on: the processes of the job by the "
-	    "CPU "
-	    "time they used, GPUs and who was on them, what happened when, and what could not be "
-	    "read on this machine.",
+	    "The verdict of 'spotter why', and what it rests on: where the time of the critical "
+	    "thread went, who used the CPU and in which functions, the processes of the job by the "
+	    "CPU time they used, GPUs and who was on them, what happened when, and what could not "
+	    "be read on this machine.",
 	.examples = examples,
 	.opts = opts,
 	.options_size = sizeof(struct report_options),

@@ -4,6 +4,7 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,18 +41,35 @@ void doctor_unlock(struct doctor_row *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A child that only waits: what Spotter may read of it, it may read of a program it starts. */
-static pid_t start_subject(void)
+static void be_subject(pid_t parent, int ready)
 {
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid != 0)
-		return pid < 0 ? 0 : pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
+	/* As a program is when it has been started, whatever the mode of our own file. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	close(ready);
 	for (;;)
 		pause();
+}
+
+/* A child that only waits: what Spotter may read of it, it may read of a program it starts. */
+static pid_t start_subject(void)
+{
+	pid_t parent = getpid(), pid;
+	int ends[2];
+	char byte;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return 0;
+	pid = fork();
+	if (pid == 0)
+		be_subject(parent, ends[1]);
+	close(ends[1]);
+	while (pid > 0 && read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(ends[0]);
+	return pid < 0 ? 0 : pid;
 }
 
 static void end_subject(pid_t pid)
@@ -92,17 +110,15 @@ static bool can_read(const struct doctor *d, const char *file)
 	return io_read(d->host->root, path, text, sizeof(text)) > 0;
 }
 
-static void find_level(struct doctor *d)
+static void find_levels(struct doctor *d)
 {
-	if (!can_read(d, "stat")) {
-		d->level = 0;
-		snprintf(d->level_why, sizeof(d->level_why),
-			 "processes cannot be read: only the machine and control groups");
+	if (can_read(d, "stat")) {
+		doctor_reach(d, &d->run, &d->attach);
 		return;
 	}
-	d->level = 1;
-	snprintf(d->level_why, sizeof(d->level_why),
-		 "processes and threads; this version reads /proc only");
+	snprintf(d->run.why, sizeof(d->run.why),
+		 "processes cannot be read: only the machine and control groups");
+	d->attach = d->run;
 }
 
 int doctor_look(struct doctor *d, const struct host *host)
@@ -118,8 +134,10 @@ int doctor_look(struct doctor *d, const struct host *host)
 	if (r == 0)
 		r = run_checks(d, doctor_rights_checks);
 	if (r == 0)
+		r = run_checks(d, doctor_stacks_checks);
+	if (r == 0)
 		r = run_checks(d, doctor_place_checks);
-	find_level(d);
+	find_levels(d);
 	end_subject(d->subject);
 	return r;
 }

@@ -27,16 +27,22 @@ struct doctor_row {
 	const char *id, *label;
 	enum doctor_status status;
 	char value[240];  /* what was found */
-	char effect[200]; /* what it means, "" when all is well */
+	char effect[240]; /* what it means, "" when all is well */
 	char unlock[240]; /* a command, "" when there is nothing to do */
+};
+
+/* The observation level (docs/levels.md) that a way of recording reaches here, tried now. */
+struct doctor_reach {
+	int level;        /* 0..3 */
+	char why[560];    /* what is seen, and why not more */
+	char unlock[240]; /* what raises it, "" when it is as high as it gets */
 };
 
 struct doctor {
 	const struct host *host;
 	pid_t subject; /* a child of ours to try things on; 0 in a fixture */
 	VEC(struct doctor_row) rows;
-	int level; /* 0..3, as reached now */
-	char level_why[120];
+	struct doctor_reach run, attach;
 };
 
 struct doctor_check {
@@ -49,7 +55,14 @@ struct doctor_check {
 extern const struct doctor_check doctor_machine_checks[]; /* what this machine is and counts */
 extern const struct doctor_check doctor_gpu_checks[];     /* which GPUs can be read */
 extern const struct doctor_check doctor_rights_checks[];  /* what we may do */
+extern const struct doctor_check doctor_stacks_checks[];  /* whether stacks may be read */
 extern const struct doctor_check doctor_place_checks[];   /* where we may write */
+
+/* What follows from how the two trials went (code 0: well; else their words). */
+void doctor_reach_set(struct doctor_reach *ret, const struct err *memory, const struct err *perf);
+/* Fills both by trying. d->subject is to be read. */
+void doctor_reach(const struct doctor *d, struct doctor_reach *ret_run,
+		  struct doctor_reach *ret_attach);
 
 int doctor_look(struct doctor *d, const struct host *host);
 void doctor_done(struct doctor *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What we may look at and how much of it.
+ * What we may look at and how much of it; stacks: doctor_stacks.c.
  */
 #include "cli/doctor.h"
 
@@ -13,82 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-/* /proc/sys/kernel/yama/ptrace_scope: 0 anybody of the same user, 1 descendants, 2 root, 3 nobody. */
-static void look_yama(const struct doctor *d, struct doctor_row *r)
-{
-	uint64_t scope;
-	int n = io_read_u64(d->host->root, "proc/sys/kernel/yama/ptrace_scope", &scope);
-
-	if (n == -ENOENT) {
-		doctor_set(r, DOCTOR_OK, "no Yama: processes of the same user may be read");
-		return;
-	}
-	if (n < 0) {
-		doctor_set(r, DOCTOR_UNKNOWN, "ptrace_scope cannot be read");
-		return;
-	}
-	switch (scope) {
-	case 0:
-		doctor_set(r, DOCTOR_OK, "ptrace_scope 0: processes of the same user may be read");
-		break;
-	case 1:
-		doctor_set(r, DOCTOR_OK, "ptrace_scope 1: what 'spotter run' starts may be read");
-		doctor_effect(r, "memory of processes started elsewhere may not ('attach'); this "
-				 "version does not need it");
-		break;
-	default:
-		doctor_set(r, DOCTOR_LIMITED,
-			   "ptrace_scope %llu: memory of no other process may be "
-			   "read",
-			   (unsigned long long)scope);
-		doctor_effect(r, "nothing is lost: this version reads /proc only");
-		if (scope == 2)
-			doctor_unlock(r, "sudo sysctl kernel.yama.ptrace_scope=1");
-		break;
-	}
-}
-
-static void look_perf(const struct doctor *d, struct doctor_row *r)
-{
-	char text[32];
-	ssize_t n =
-	    io_read(d->host->root, "proc/sys/kernel/perf_event_paranoid", text, sizeof(text));
-
-	if (n <= 0) {
-		doctor_set(r, DOCTOR_OK, "none in this kernel (this version does not use perf)");
-		return;
-	}
-	text[strcspn(text, "\n")] = '\0';
-	doctor_set(r, DOCTOR_OK, "perf_event_paranoid %s (this version does not use perf)", text);
-}
-
-/* Reads a word of the child's memory, where it has the same value at the same place. */
-static void look_readv(const struct doctor *d, struct doctor_row *r)
-{
-	static const char marker[] = "spotter";
-	char got[sizeof(marker)] = "";
-	struct iovec local = { .iov_base = got, .iov_len = sizeof(got) };
-	struct iovec remote = { .iov_base = (void *)marker, .iov_len = sizeof(marker) };
-
-	if (!d->subject) {
-		doctor_set(r, DOCTOR_UNKNOWN, "could not be tried: no process could be started");
-		return;
-	}
-	if (process_vm_readv(d->subject, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(got) &&
-	    memcmp(got, marker, sizeof(got)) == 0) {
-		doctor_set(r, DOCTOR_OK, "process_vm_readv works on a child");
-		return;
-	}
-	doctor_set(r, DOCTOR_LIMITED, "process_vm_readv is refused (%s)",
-		   errno == ENOSYS ? "not in this kernel, or a filter says so" : "no permission");
-	doctor_effect(r, "nothing is lost: this version reads /proc only");
-	doctor_unlock(r,
-		      "in a container: docker run --cap-add SYS_PTRACE, or a seccomp profile that "
-		      "allows process_vm_readv");
-}
 
 /* "hidepid=2" or "hidepid=invisible" among the options of the proc file system. */
 static void look_hidepid(const struct doctor *d, struct doctor_row *r)
@@ -162,9 +87,6 @@ static void look_io(const struct doctor *d, struct doctor_row *r)
 const struct doctor_check doctor_rights_checks[] = {
 	{ "proc_io", "Process IO", true, look_io },
 	{ "hidepid", "Other users", false, look_hidepid },
-	{ "yama", "Yama", false, look_yama },
-	{ "process_vm_readv", "Memory of others", true, look_readv },
-	{ "perf", "Perf events", false, look_perf },
 	{ "descriptors", "Open files", true, look_descriptors },
 	{ 0 },
 };

@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-enum { LOOK_HZ = 10 };
+enum { LOOK_HZ = 10, LOOK_STACKS_HZ = 100 };
 
 static int judge_record(struct cli *cli, const char *path, struct judged *j, struct err *e)
 {
@@ -60,6 +60,7 @@ static int judge_process(struct cli *cli, pid_t pid, int64_t duration_ns, struct
 	struct live_options o = { .pid = pid,
 				  .nvml = nvml_path(NULL),
 				  .hz = LOOK_HZ,
+				  .stacks_hz = LOOK_STACKS_HZ,
 				  .points = (unsigned)(duration_ns / (NS_PER_S / LOOK_HZ)) + 8 };
 	char shown[32], why[80];
 	bool ended = false;
@@ -80,6 +81,7 @@ static int judge_process(struct cli *cli, pid_t pid, int64_t duration_ns, struct
 			       err_name(r, why, sizeof(why)));
 	if (ended)
 		cli_say(cli, "spotter: process %d ended meanwhile", pid);
+	live_last(&j->live);
 	j->window = live_window(&j->live, 0);
 	r = explain(&j->window, &j->verdict);
 	return r < 0 ? err_set(e, r, "cannot explain process %d: %s", pid,

@@ -61,6 +61,9 @@ static int read_argv(struct live *l)
 	return run_info_set_argv(&l->run, argv);
 }
 
+/* A look of some seconds: five per cent of a core is not felt. */
+static const double stacks_budget_of_a_look = 0.05;
+
 static int describe(struct live *l, double hz, struct err *e)
 {
 	int64_t boot;
@@ -90,7 +93,11 @@ static void block_signals(sigset_t *set)
 
 int live_open(struct live *l, const struct live_options *o, struct err *e)
 {
-	struct sampler_options so = { .job = { .root = o->pid }, .only = o->only, .nvml = o->nvml };
+	struct sampler_options so = { .job = { .root = o->pid },
+				      .only = o->only,
+				      .nvml = o->nvml,
+				      .stacks_hz = o->stacks_hz,
+				      .stacks_budget = stacks_budget_of_a_look };
 	sigset_t set;
 	int r;
 
@@ -121,6 +128,13 @@ int live_tick(struct live *l)
 		return -ESRCH;
 	r = sampler_tick(l->sampler, &l->frame);
 	return r < 0 ? r : history_frame(l->history, &l->frame);
+}
+
+void live_last(struct live *l)
+{
+	sampler_all_due(l->sampler);
+	(void)live_tick(l);
+	history_run(l->history)->level = sampler_level(l->sampler);
 }
 
 bool live_wait(int64_t until_ns)

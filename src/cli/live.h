@@ -25,6 +25,7 @@ struct live_options {
 	const char *root; /* fixture, NULL: this machine */
 	pid_t pid;        /* root of the tree to look at, 0: every process */
 	double hz;
+	double stacks_hz;        /* looks at stacks a second; 0: none */
 	unsigned points;         /* ticks to remember */
 	const char *const *only; /* collectors, NULL: all */
 	const char *nvml;        /* GPU library, NULL: the usual one */
@@ -36,6 +37,8 @@ int live_open(struct live *l, const struct live_options *o, struct err *e);
 int live_tick(struct live *l);
 /* Until this monotonic time; false when the user (or the system) asked to stop. */
 bool live_wait(int64_t until_ns);
+/* A last tick that leaves nothing out, before the window is explained. */
+void live_last(struct live *l);
 /* Everything from this time on; 0: all that is remembered. */
 struct window live_window(struct live *l, int64_t from_ns);
 void live_close(struct live *l);

@@ -71,6 +71,7 @@ void recording_start(struct recording *rec, struct job_spec job, pid_t superviso
 		.job = job,
 		.hz = rec->options.hz,
 		.budget = rec->options.budget,
+		.stacks_hz = rec->options.stacks,
 		.nvml = nvml_path(rec->options.nvml),
 		.supervisor = supervisor,
 	};

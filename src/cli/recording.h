@@ -14,14 +14,15 @@ struct buf;
 struct recording_options {
 	const char *name, *out;
 	double hz, budget;
+	double stacks; /* looks at stacks a second; 0: none */
 	uint64_t max_size;
 	bool quiet;
 	const char *nvml; /* --nvml */
 };
 
-#define RECORDING_DEFAULTS                                      \
-	{                                                       \
-		.hz = 10, .budget = 0.01, .max_size = 256 << 20 \
+#define RECORDING_DEFAULTS                                                    \
+	{                                                                     \
+		.hz = 10, .stacks = 50, .budget = 0.01, .max_size = 256 << 20 \
 	}
 
 struct recording {

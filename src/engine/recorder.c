@@ -25,6 +25,10 @@ enum {
 	POP_MS = 1000,
 };
 
+/* Of the whole budget: what sampling must leave to the reading of stacks. What sampling does not use
+ * of its part is theirs too. */
+static const double stacks_part = 0.4;
+
 struct recorder {
 	struct host host;
 	struct sampler *sampler;
@@ -39,6 +43,7 @@ struct recorder {
 
 	/* The sampler thread's own. */
 	double hz, budget;
+	bool stacks;
 	pid_t supervisor;
 	struct governor governor;
 	bool governed;
@@ -77,24 +82,38 @@ static void put_own_rss(struct recorder *r, struct frame *f)
 			      sampler_helpers_rss_bytes(r->sampler) / 1024);
 }
 
+static void share_budget(struct recorder *r)
+{
+	double left = r->budget - r->governor.share;
+
+	if (r->stacks && r->budget > 0 && r->governor.share >= 0)
+		sampler_set_stacks_budget(
+		    r->sampler, left > stacks_part * r->budget ? left : stacks_part * r->budget);
+}
+
 static void govern(struct recorder *r, struct frame *f, int64_t cpu_ns)
 {
 	double before = r->governed ? governor_hz(&r->governor) : r->hz;
+	double own = r->stacks ? (1 - stacks_part) * r->budget : r->budget;
+
+	cpu_ns -= sampler_stacks_cpu_ns(r->sampler);
 
 	if (!r->governed) {
 		if (f->mono_ns - r->started_ns < SETTLE_S * NS_PER_S)
 			return;
-		governor_init(&r->governor, r->hz, r->budget, f->mono_ns, cpu_ns);
+		governor_init(&r->governor, r->hz, own, f->mono_ns, cpu_ns);
 		r->governed = true;
 		return;
 	}
-	if (!governor_feed(&r->governor, f->mono_ns, cpu_ns))
+	if (!governor_feed(&r->governor, f->mono_ns, cpu_ns)) {
+		share_budget(r);
 		return;
+	}
 	sampler_set_thrift(r->sampler, governor_thrift(&r->governor));
 	frame_event(f, EVENT_GOVERNOR, ID_SELF, governor_hz(&r->governor),
 		    "sampling %s to %g a second: own cost was %.2f %% of one core, budget %.2f %%",
 		    governor_hz(&r->governor) < before ? "lowered" : "raised",
-		    governor_hz(&r->governor), r->governor.share * 100, r->budget * 100);
+		    governor_hz(&r->governor), r->governor.share * 100, own * 100);
 }
 
 /* Once a second, and on the last look: what Spotter itself costs. */
@@ -278,7 +297,10 @@ static int start_threads(struct recorder *r, struct err *e)
 int recorder_start(const struct recorder_options *o, struct recorder **ret, struct err *e)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
-	struct sampler_options so = { .job = o->job, .nvml = o->nvml };
+	struct sampler_options so = { .job = o->job,
+				      .nvml = o->nvml,
+				      .stacks_hz = o->stacks_hz,
+				      .stacks_budget = stacks_part * o->budget };
 	int error;
 
 	if (!r)
@@ -287,6 +309,7 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 	r->host.root = r->host.base = -1;
 	r->hz = o->hz;
 	r->budget = o->budget;
+	r->stacks = o->stacks_hz > 0;
 	r->supervisor = o->supervisor;
 	r->place = *o->place;
 	r->record = o->record;
@@ -352,7 +375,7 @@ static int explain_run(struct recorder *r, const struct render_style *style, str
 	return error;
 }
 
-static void finish_record(struct recorder *r, const struct run_info *run,
+static void finish_record(struct recorder *r, struct run_info *run,
 			  const struct render_style *style, struct buf *out,
 			  struct recorder_end *ret)
 {
@@ -381,7 +404,7 @@ static void finish_record(struct recorder *r, const struct run_info *run,
 		snprintf(ret->path, sizeof(ret->path), "%s", r->place.final);
 }
 
-void recorder_stop(struct recorder *r, const struct run_info *run, const struct render_style *style,
+void recorder_stop(struct recorder *r, struct run_info *run, const struct render_style *style,
 		   struct buf *out, struct recorder_end *ret)
 {
 	*ret = (struct recorder_end){ 0 };
@@ -391,6 +414,7 @@ void recorder_stop(struct recorder *r, const struct run_info *run, const struct 
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->sampler_thread, NULL);
 	pthread_join(r->writer_thread, NULL);
+	run->level = sampler_level(r->sampler);
 	if (r->writer)
 		finish_record(r, run, style, out, ret);
 	else

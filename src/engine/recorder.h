@@ -23,6 +23,7 @@ struct recorder_options {
 	struct record_options record;
 	struct job_spec job;
 	double hz, budget;
+	double stacks_hz; /* looks at stacks a second; 0: none */
 	const char *nvml; /* GPU library to load, NULL: the usual one; must outlive the recorder */
 	pid_t supervisor; /* its CPU time counts as ours; 0: none */
 };
@@ -41,8 +42,8 @@ struct recorder_end {
 };
 
 /* Stops sampling, explains the run while its data is warm, puts the verdict into the file and (when
- * `out` is given) as text into out, writes how the run ended, settles the file and frees r. */
-void recorder_stop(struct recorder *r, const struct run_info *run, const struct render_style *style,
+ * `out` is given) as text into out, writes how the run ended (and into run how much could be observed), settles the file and frees r. */
+void recorder_stop(struct recorder *r, struct run_info *run, const struct render_style *style,
 		   struct buf *out, struct recorder_end *ret);
 
 #endif

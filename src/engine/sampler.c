@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "engine/gpu_watch.h"
+#include "engine/stack_watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ struct sampler {
 	struct host *host;
 	struct collect collect;
 	VEC(struct source) sources;
-	struct gpu_watch *gpus; /* NULL: not wanted */
+	struct gpu_watch *gpus;     /* NULL: not wanted */
+	struct stack_watch *stacks; /* NULL: not wanted */
 	unsigned thrift;
 	bool started, last;
 	int64_t slow_due_ns;
@@ -74,6 +76,11 @@ int sampler_open(struct host *host, const struct sampler_options *o, struct samp
 	/* Without memory for it the rest is still worth having. */
 	if (wanted(o, "gpu") && gpu_watch_open(host, o->nvml, &s->gpus, e) < 0)
 		s->gpus = NULL;
+	/* On a fixture there is nobody to look into. */
+	if (o->stacks_hz > 0 && host->live &&
+	    stack_watch_start(&(struct stack_watch_options){ o->stacks_hz, o->stacks_budget },
+			      &s->stacks, e) < 0)
+		s->stacks = NULL;
 	*ret = s;
 	return 0;
 }
@@ -162,6 +169,8 @@ int sampler_tick(struct sampler *s, struct frame *f)
 	}
 	if (s->gpus)
 		gpu_watch_tick(s->gpus, &s->collect, f, s->last);
+	if (s->stacks)
+		stack_watch_tick(s->stacks, f, s->last);
 	s->last = false;
 	return f->failed ? -ENOMEM : worst;
 }
@@ -189,10 +198,27 @@ int64_t sampler_helpers_rss_bytes(const struct sampler *s)
 	return gpu_watch_rss_bytes(s->gpus);
 }
 
+int64_t sampler_stacks_cpu_ns(const struct sampler *s)
+{
+	return s->stacks ? stack_watch_cpu_ns(s->stacks) : 0;
+}
+
+void sampler_set_stacks_budget(struct sampler *s, double budget)
+{
+	if (s->stacks)
+		stack_watch_set_budget(s->stacks, budget);
+}
+
+int sampler_level(const struct sampler *s)
+{
+	return s->stacks ? stack_watch_level(s->stacks) : 1;
+}
+
 void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
+	stack_watch_stop(s->stacks);
 	gpu_watch_close(s->gpus);
 	for (size_t i = 0; i < s->sources.n; i++) {
 		struct source *src = &s->sources.v[i];

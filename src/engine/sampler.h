@@ -17,6 +17,8 @@ struct sampler_options {
 	const char *const *only; /* names of collectors to run, NULL-terminated; NULL: all */
 	const char
 	    *nvml; /* GPU library to load, NULL: the usual one. "gpu" in `only` asks for GPUs */
+	double stacks_hz;     /* looks at the stacks of the job a second; 0: none */
+	double stacks_budget; /* share of one core they may cost */
 };
 
 /* The host stays the caller's and must outlive the sampler. */
@@ -32,6 +34,11 @@ void sampler_set_thrift(struct sampler *s, unsigned thrift);
 /* CPU time and resident memory of the processes that read GPUs for it. */
 int64_t sampler_helpers_cpu_ns(const struct sampler *s);
 int64_t sampler_helpers_rss_bytes(const struct sampler *s);
+/* CPU time of the thread that reads stacks (part of this process), and what it may use from now on. */
+int64_t sampler_stacks_cpu_ns(const struct sampler *s);
+void sampler_set_stacks_budget(struct sampler *s, double budget);
+/* What could be observed so far: DESIGN "Observation levels". */
+int sampler_level(const struct sampler *s);
 void sampler_close(struct sampler *s);
 
 /* What this machine is, read once through the host. */

@@ -8,12 +8,10 @@
 
 #include <string.h>
 
-extern const struct sink_type csv_sink, jsonl_sink;
+extern const struct sink_type csv_sink, jsonl_sink, speedscope_sink, collapsed_sink;
 
 const struct sink_type *const sinks[] = {
-	&csv_sink,
-	&jsonl_sink,
-	NULL,
+	&csv_sink, &jsonl_sink, &speedscope_sink, &collapsed_sink, NULL,
 };
 
 const struct sink_type *sink_by_name(const char *name)

@@ -7,6 +7,8 @@
  * day needs no more memory than one of a minute.
  *
  *	begin, then sample and event in order of time as they come, then end.
+ *
+ * A format of stacks has `stack` instead of sample and event, and gets slices in order of time.
  */
 #ifndef SPOTTER_SINK_SINK_H
 #define SPOTTER_SINK_SINK_H
@@ -22,6 +24,7 @@ struct buf;
 struct sink_source {
 	const struct run_info *run;
 	const struct entity_table *entities;
+	const struct stack_book *book; /* NULL for formats without stacks */
 };
 
 struct sink_sample {
@@ -39,14 +42,19 @@ struct sink_type {
 	const char *name;      /* what --to takes */
 	const char *extension; /* of its files, without the dot */
 	const char *help;
-	size_t state_size; /* zeroed memory given to every call; holds nothing that needs freeing */
+	size_t state_size; /* zeroed memory given to every call */
 	/* 0 or -errno; out of memory shows as !buf_ok(out). */
 	int (*begin)(void *state, const struct sink_source *src, struct buf *out);
 	int (*sample)(void *state, const struct sink_source *src, const struct sink_sample *s,
 		      struct buf *out);
 	int (*event)(void *state, const struct sink_source *src, const struct window_event *e,
 		     struct buf *out);
+	int (*stack)(void *state, const struct sink_source *src, const struct stack_slice *s,
+		     struct buf *out);
+	/* 1: there is more; empty the buffer and call it again. */
 	int (*end)(void *state, const struct sink_source *src, struct buf *out);
+	/* Frees what the state holds, however far it came; NULL: it holds nothing. */
+	void (*done)(void *state);
 };
 
 extern const struct sink_type *const sinks[];           /* all.c; NULL-terminated */

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/source_text.h"
+
+#include "base/clock.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WAITING_MAX = 4096,
+	FILES_MAX = 8, /* kept in memory: a stack visits few files at a time */
+	FILE_BYTES_MAX = 2 << 20,
+	PATH_BYTES = 1024,
+	STACK_BYTES = 64 << 10,
+	STOP_MS = 50,
+};
+
+struct question {
+	uint32_t place;
+	pid_t pid;
+	int32_t line;
+	int64_t started_ns;
+	char *file;
+};
+
+struct answer {
+	uint32_t place;
+	char text[SOURCE_LINE_MAX];
+};
+
+struct source_file {
+	char *path;
+	pid_t pid;
+	char *text;
+	size_t n;
+	unsigned used;
+};
+
+struct source_text {
+	pthread_mutex_t lock;
+	pthread_cond_t wake, ended;
+	bool stop, over;
+	bool abandoned; /* nobody is left: the thread frees this */
+	VEC(struct question) questions;
+	size_t first; /* of those that wait */
+	VEC(struct answer) answers;
+	size_t first_answer;
+	/* The thread's own. */
+	struct source_file files[FILES_MAX];
+	unsigned clock;
+};
+
+static void source_free(struct source_text *s)
+{
+	for (size_t i = s->first; i < s->questions.n; i++)
+		free(s->questions.v[i].file);
+	vec_done(&s->questions);
+	vec_done(&s->answers);
+	for (size_t i = 0; i < FILES_MAX; i++) {
+		free(s->files[i].path);
+		free(s->files[i].text);
+	}
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->wake);
+	pthread_cond_destroy(&s->ended);
+	free(s);
+}
+
+/* Only what is a plain file: a FIFO of that name would wait for a writer. */
+static char *read_whole(const char *path, int64_t started_ns, size_t *ret_n)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+	char *text = NULL;
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_BYTES_MAX &&
+	    st.st_mtim.tv_sec <= started_ns / NS_PER_S)
+		text = malloc((size_t)st.st_size + 1);
+	if (text)
+		n = read(fd, text, (size_t)st.st_size);
+	close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	*ret_n = (size_t)n;
+	return text;
+}
+
+/* As the process sees it: its root, or its working folder for a relative path. */
+static char *read_source(const struct question *q, size_t *ret_n)
+{
+	char path[PATH_BYTES + 64];
+	char *text;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s/%.*s", (int)q->pid,
+		 q->file[0] == '/' ? "root" : "cwd", PATH_BYTES, q->file);
+	text = read_whole(path, q->started_ns, ret_n);
+	if (!text && q->file[0] == '/' && clock_pid_cpu_ns(q->pid) < 0)
+		text = read_whole(q->file, q->started_ns, ret_n);
+	return text;
+}
+
+/* The file, read or kept; also a failure is kept, as one that has no text. */
+static const struct source_file *file_of(struct source_text *s, const struct question *q)
+{
+	struct source_file *oldest = &s->files[0];
+
+	s->clock++;
+	for (size_t i = 0; i < FILES_MAX; i++) {
+		struct source_file *f = &s->files[i];
+
+		if (f->path && f->pid == q->pid && strcmp(f->path, q->file) == 0) {
+			f->used = s->clock;
+			return f;
+		}
+		if (f->used < oldest->used)
+			oldest = f;
+	}
+	free(oldest->path);
+	free(oldest->text);
+	*oldest = (struct source_file){ .path = strdup(q->file), .pid = q->pid, .used = s->clock };
+	if (oldest->path)
+		oldest->text = read_source(q, &oldest->n);
+	return oldest;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f';
+}
+
+/* Line number `line` (from 1), without blanks around it: its length. */
+static size_t find_line(const struct source_file *f, int32_t line, const char **ret)
+{
+	const char *at = f->text, *end = f->text + f->n, *stop;
+
+	for (int32_t i = 1; i < line && at; i++) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at ? at + 1 : NULL;
+	}
+	if (!at)
+		return 0;
+	stop = memchr(at, '\n', (size_t)(end - at));
+	stop = stop ? stop : end;
+	while (at < stop && is_blank(*at))
+		at++;
+	while (stop > at && is_blank(stop[-1]))
+		stop--;
+	*ret = at;
+	return (size_t)(stop - at);
+}
+
+static void answer(struct source_text *s, const struct question *q)
+{
+	const struct source_file *f = file_of(s, q);
+	const char *text = NULL;
+	size_t n = f->text ? find_line(f, q->line, &text) : 0;
+	struct answer *a;
+
+	if (!n || memchr(text, 0, n))
+		return;
+	pthread_mutex_lock(&s->lock);
+	a = vec_push(&s->answers);
+	if (a) {
+		a->place = q->place;
+		n = n < SOURCE_LINE_MAX ? n : SOURCE_LINE_MAX - 1;
+		memcpy(a->text, text, n);
+		a->text[n] = '\0';
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *source_main(void *arg)
+{
+	struct source_text *s = arg;
+	bool abandoned;
+
+	pthread_setname_np(pthread_self(), "spotter-source");
+	pthread_mutex_lock(&s->lock);
+	while (!s->stop) {
+		struct question q;
+
+		if (s->first == s->questions.n) {
+			s->questions.n = s->first = 0;
+			pthread_cond_wait(&s->wake, &s->lock);
+			continue;
+		}
+		q = s->questions.v[s->first++];
+		pthread_mutex_unlock(&s->lock);
+		answer(s, &q);
+		free(q.file);
+		pthread_mutex_lock(&s->lock);
+	}
+	s->over = true;
+	abandoned = s->abandoned;
+	pthread_cond_signal(&s->ended);
+	pthread_mutex_unlock(&s->lock);
+	if (abandoned)
+		source_free(s);
+	return NULL;
+}
+
+static int start_thread(struct source_text *s)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+	int e;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	e = pthread_create(&thread, &attr, source_main, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -e;
+}
+
+struct source_text *source_text_start(void)
+{
+	struct source_text *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+
+	if (!s)
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->wake, NULL);
+	pthread_cond_init(&s->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	if (start_thread(s) < 0) {
+		source_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void source_text_stop(struct source_text *s)
+{
+	int64_t until = clock_mono_ns() + STOP_MS * NS_PER_MS;
+	struct timespec ts = { .tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S };
+	bool over;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->wake);
+	while (!s->over && pthread_cond_timedwait(&s->ended, &s->lock, &ts) == 0)
+		;
+	over = s->over;
+	s->abandoned = !over;
+	pthread_mutex_unlock(&s->lock);
+	if (over)
+		source_free(s);
+}
+
+void source_text_ask(struct source_text *s, uint32_t place, pid_t pid, int64_t started_ns,
+		     const char *file, int32_t line)
+{
+	struct question *q = NULL;
+
+	/* "<string>", "<frozen importlib._bootstrap>" are no files. */
+	if (!s || line <= 0 || file[0] == '<' || !file[0])
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->questions.n - s->first < WAITING_MAX)
+		q = vec_push(&s->questions);
+	if (q) {
+		*q = (struct question){ place, pid, line, started_ns, strdup(file) };
+		if (!q->file)
+			s->questions.n--;
+		pthread_cond_signal(&s->wake);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool source_text_next(struct source_text *s, uint32_t *ret_place, char text[SOURCE_LINE_MAX])
+{
+	bool any;
+
+	if (!s)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	any = s->first_answer < s->answers.n;
+	if (any) {
+		*ret_place = s->answers.v[s->first_answer].place;
+		memcpy(text, s->answers.v[s->first_answer].text, SOURCE_LINE_MAX);
+		s->first_answer++;
+	} else {
+		s->answers.n = s->first_answer = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}

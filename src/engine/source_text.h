@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The text of source lines: what a record shows beside file:line, and what tells `x.to(device)` from
+ * `loss.item()`, which have no Python frame of their own. Source files may lie on storage that hangs, so
+ * a thread of its own reads them; nobody ever waits for it, and one that is stuck is left behind.
+ *
+ * A file that was changed after the process started is not what runs: its lines are not told.
+ */
+#ifndef SPOTTER_ENGINE_SOURCE_TEXT_H
+#define SPOTTER_ENGINE_SOURCE_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct source_text;
+
+enum { SOURCE_LINE_MAX = 200 };
+
+/* NULL: no thread, no memory; then all of these do nothing. */
+struct source_text *source_text_start(void);
+void source_text_stop(struct source_text *s);
+/* Asks for a line of a file as this process sees it; dropped when too many are waiting. started_ns:
+ * wall clock of the start of the process. */
+void source_text_ask(struct source_text *s, uint32_t place, pid_t pid, int64_t started_ns,
+		     const char *file, int32_t line);
+/* An answer; false: none now. Text is trimmed and cut. */
+bool source_text_next(struct source_text *s, uint32_t *ret_place, char text[SOURCE_LINE_MAX]);
+
+#endif

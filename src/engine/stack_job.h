@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The job as the stack sampler sees it: its processes and threads, told by the lives of the sampler's
+ * frames, and what is needed to look into each: the Python reader, the wait reader, the native reader.
+ * All of it is the stack thread's own.
+ */
+#ifndef SPOTTER_ENGINE_STACK_JOB_H
+#define SPOTTER_ENGINE_STACK_JOB_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "engine/source_text.h"
+#include "engine/stack_tally.h"
+#include "stack/native/native.h"
+#include "stack/py/py.h"
+#include "stack/wait/wait.h"
+
+enum { STACK_NATIVE_DEPTH = 4 };
+
+struct stack_thread {
+	pid_t tid;
+	uint32_t entity;
+	int64_t seen_ns; /* last sample; 0: none yet */
+	struct wait_state state;
+	struct stack_row row; /* of the last sample */
+	bool ran;             /* seen on a CPU at the last look */
+	bool fresh;           /* not looked at yet */
+	bool watched;         /* by perf */
+	int64_t ran_ns;       /* when it was last seen on a CPU */
+	/* Native callers of its last wait, innermost first: good while pc, sp and run time stand still. */
+	uint64_t pc, sp, run_ns;
+	uint32_t native[STACK_NATIVE_DEPTH]; /* places */
+	size_t n_native;
+};
+
+/* How a process is read, told once in an event. */
+enum stack_access {
+	ACCESS_UNKNOWN,
+	ACCESS_WAITS,   /* no Python in it: waits and native callers */
+	ACCESS_PYTHON,  /* Python stacks too */
+	ACCESS_REFUSED, /* nothing but /proc */
+	ACCESS_FOREIGN, /* a Python we cannot read: waits only */
+};
+
+struct stack_proc {
+	pid_t pid;
+	uint32_t entity, parent;
+	int64_t started_ns; /* wall clock, ns */
+	struct py_process *py;
+	struct wait_process *wait;
+	struct native_process *native;
+	struct py_stacks stacks;
+	struct map places; /* code << 32 | offset -> place of the book */
+	int64_t try_ns,
+	    again_ns; /* next attempt to find a Python in it, and how long to wait then */
+	enum stack_access access, told;
+	bool told_no_leaf;
+	char why[724];     /* why not better, what to do */
+	int64_t period_ns; /* between two looks at it, on average */
+	int64_t cpu_ns;    /* of its clock at the last look; -1: none yet */
+	bool gone, refused;
+	bool leads; /* the first of the job, or a parent in it: looked at every time */
+	unsigned children;
+	VEC(struct stack_thread) threads; /* the first is the process's own */
+};
+
+struct stack_counts {
+	uint64_t samples, complete, partial, unproven;
+};
+
+struct stack_job {
+	VEC(struct stack_proc *) procs;
+	struct map by_entity; /* process entity -> place in procs */
+	struct map by_pid;
+	struct wait_job *waits;
+	bool pids_changed;
+	struct native_perf *perf; /* NULL: off */
+	struct source_text *source;
+	struct stack_tally *tally;
+	struct stack_counts counts;
+	struct py_counts gone_counts; /* of processes that were let go */
+	bool joined;                  /* a sampled native leaf was had */
+	int64_t period_ns;            /* of the clock now */
+	/* Those that do not lead (loader workers, mostly, which are many and alike) take turns: each is
+	 * looked at every `stride` times. */
+	unsigned stride, turn;
+	size_t followers;
+	int64_t swept_ns;
+};
+
+int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz);
+void stack_job_close(struct stack_job *j);
+/* One life of a frame, copied. */
+void stack_job_life(struct stack_job *j, const struct life *l, int64_t wall_ns, int64_t boot_ns);
+/* Looks for Python in at most one process that is due. */
+void stack_job_attach(struct stack_job *j, int64_t now_ns);
+/* The readers of a process were refused, or work: what the record should say about it, once. */
+void stack_job_tell(struct stack_job *j, struct frame *f);
+/* 1, 2, 3: what could be observed so far. */
+int stack_job_level(const struct stack_job *j);
+
+/* stack_look.c: one sample of every thread of the job, added to the tally. */
+void stack_job_look(struct stack_job *j, int64_t now_ns);
+
+#endif

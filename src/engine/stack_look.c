@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One look at every thread of the job.
+ *
+ * A process whose CPU clock has not moved, and whose first thread still waits in the same call, has done
+ * nothing: what was seen of it last holds (about 3 us). The others have all their Python threads read in
+ * one proven reading, and each thread asked what it waits for (about 3 us a thread).
+ */
+#include "engine/stack_job.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { SWEEP_S = 10, UNWIND_MAX = 24 };
+
+static bool on_cpu(enum wait_kind kind)
+{
+	return kind == WAIT_RUNNING || kind == WAIT_RUNNABLE;
+}
+
+/* What the sample stands for: the time since the one before. Where samples were missed that time is
+ * not this one's to explain. */
+static int64_t weight_of(const struct stack_proc *p, const struct stack_thread *t, int64_t now_ns)
+{
+	int64_t since = now_ns - t->seen_ns;
+
+	return t->seen_ns && since <= 3 * p->period_ns ? since : p->period_ns;
+}
+
+static void count(struct stack_job *j, const struct stack_proc *p, struct stack_thread *t,
+		  int64_t now_ns, const struct stack_row *row, bool held)
+{
+	struct stack_row r = *row;
+
+	r.entity = t->entity;
+	r.count = 1;
+	r.weight_ns = weight_of(p, t, now_ns);
+	t->seen_ns = now_ns;
+	t->row = r;
+	j->counts.samples++;
+	if (r.flags & STACK_UNPROVEN)
+		j->counts.unproven++;
+	else if (r.flags & STACK_PARTIAL)
+		j->counts.partial++;
+	else if (r.flags & STACK_PYTHON && !held)
+		j->counts.complete++;
+	stack_tally_add(j->tally, &r);
+}
+
+/* Place of a frame, resolved on first sight. */
+static uint32_t place_of(struct stack_job *j, struct stack_proc *p, const struct py_frame *f)
+{
+	uint64_t key = (uint64_t)f->code << 32 | (uint32_t)f->offset;
+	struct py_function fn;
+	struct place place;
+	size_t known;
+	uint32_t id;
+
+	if (map_get(&p->places, key, &id))
+		return id;
+	if (!py_code(p->py, f->code, &fn))
+		return 0;
+	place = (struct place){ .kind = PLACE_PYTHON,
+				.line = py_line(p->py, f->code, f->offset),
+				.function = fn.name,
+				.file = fn.file,
+				.source = "" };
+	known = j->tally->book.places.n;
+	id = stack_book_place(&j->tally->book, &place);
+	if (id && !map_put(&p->places, key, id))
+		return id;
+	if (id > known)
+		source_text_ask(j->source, id, p->pid, p->started_ns, fn.file, place.line);
+	return id;
+}
+
+/* Outermost first; a stack that is too deep keeps its outer frames, which is true of it as well. */
+static uint32_t node_of(struct stack_job *j, struct stack_proc *p, const struct py_thread *t,
+			uint8_t *flags)
+{
+	const struct py_frame *f = p->stacks.frames.v + t->first;
+	uint32_t node = 0, next;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		next =
+		    i < STACK_DEPTH_MAX - STACK_NATIVE_DEPTH
+			? stack_book_node(&j->tally->book, node, place_of(j, p, &f[t->n - 1 - i]))
+			: 0;
+		if (!next) {
+			*flags |= STACK_PARTIAL;
+			break;
+		}
+		node = next;
+	}
+	return node;
+}
+
+static bool is_interpreter(const char *file)
+{
+	const char *base = strrchr(file, '/');
+
+	base = base ? base + 1 : file;
+	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
+}
+
+static uint32_t native_id(struct stack_job *j, const struct native_place *n)
+{
+	return stack_book_place(&j->tally->book, &(struct place){ .kind = PLACE_NATIVE,
+								  .function = n->symbol,
+								  .file = n->file,
+								  .source = "" });
+}
+
+/* Native callers of a thread that waits: from the C library's call outwards until the interpreter.
+ * What waits inside the C library is said by the kind of wait: its own function is kept only where there
+ * is neither another nor Python. */
+static void unwind(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
+		   int64_t now_ns)
+{
+	const struct wait_state *s = &t->state;
+	uint64_t at[UNWIND_MAX];
+	struct native_place n;
+	uint32_t libc = 0;
+	size_t k;
+
+	if (t->pc == s->pc && t->sp == s->sp && t->run_ns == s->run_ns)
+		return;
+	t->pc = s->pc;
+	t->sp = s->sp;
+	t->run_ns = s->run_ns;
+	t->n_native = 0;
+	k = native_unwind(p->native, s->pc, s->sp, now_ns, at, UNWIND_MAX);
+	for (size_t i = 0; i < k && t->n_native < STACK_NATIVE_DEPTH; i++) {
+		/* A return address may be the first byte of the next function. */
+		if (!native_place(p->native, at[i] - (i > 0), now_ns, &n) ||
+		    (p->py && is_interpreter(n.file)))
+			break;
+		if (n.libc)
+			libc = libc ? libc : native_id(j, &n);
+		else
+			t->native[t->n_native++] = native_id(j, &n);
+	}
+	if (!t->n_native && libc && !p->py)
+		t->native[t->n_native++] = libc;
+}
+
+/* The newest sampled instruction pointer, if it is of this moment. */
+static void sampled_leaf(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
+			 int64_t now_ns, struct stack_row *row)
+{
+	uint64_t at[1];
+	int64_t when = 0;
+	struct native_place n;
+
+	if (!j->perf)
+		return;
+	if (!t->watched)
+		t->watched = native_perf_watch(j->perf, t->tid) == 0;
+	if (!t->watched || !native_perf_newest(j->perf, t->tid, at, 1, &when) ||
+	    now_ns - when > j->period_ns / 2 || !native_place(p->native, at[0], now_ns, &n))
+		return;
+	j->joined = true;
+	row->flags |= STACK_JOINED;
+	/* In the interpreter itself: the Python line is the leaf. */
+	if (!(p->py && row->node && is_interpreter(n.file)))
+		row->node = stack_book_node(&j->tally->book, row->node, native_id(j, &n));
+}
+
+static void native_leaf(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
+			int64_t now_ns, struct stack_row *row)
+{
+	uint32_t node = row->node;
+
+	if (!p->native || row->flags & (STACK_PARTIAL | STACK_UNPROVEN))
+		return;
+	if (on_cpu(t->state.kind)) {
+		sampled_leaf(j, p, t, now_ns, row);
+		return;
+	}
+	if (!t->state.pc || !t->state.sp || t->state.kind == WAIT_GIL)
+		return;
+	unwind(j, p, t, now_ns);
+	for (size_t i = t->n_native; i > 0 && t->native[i - 1]; i--)
+		node = stack_book_node(&j->tally->book, node, t->native[i - 1]);
+	row->node = node ? node : row->node;
+}
+
+static uint32_t peer_of(const struct stack_job *j, pid_t pid)
+{
+	uint32_t at;
+
+	return pid > 0 && map_get(&j->by_pid, (uint64_t)pid, &at) ? j->procs.v[at]->entity : 0;
+}
+
+/* `py`: its Python stack, NULL: none. */
+static void see_thread(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
+		       const struct py_thread *py, int64_t now_ns)
+{
+	struct stack_row row = { .kind = (uint8_t)t->state.kind, .on = (uint8_t)t->state.on };
+
+	row.peer = peer_of(j, t->state.peer);
+	if (py) {
+		row.flags = STACK_PYTHON | (py->holds_gil ? STACK_GIL : 0) |
+			    (py->status == PY_PARTIAL ? STACK_PARTIAL : 0) |
+			    (py->status == PY_UNPROVEN ? STACK_UNPROVEN : 0);
+		row.node = node_of(j, p, py, &row.flags);
+	}
+	native_leaf(j, p, t, now_ns, &row);
+	count(j, p, t, now_ns, &row, false);
+}
+
+/* Both lists are in the order of birth or nearly so: the search begins where the last one ended. */
+static const struct py_thread *python_of(const struct stack_proc *p, pid_t tid, size_t *hint)
+{
+	size_t n = p->py ? p->stacks.threads.n : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = (*hint + i) % n;
+
+		if (p->stacks.threads.v[at].tid == tid) {
+			*hint = at + 1;
+			return &p->stacks.threads.v[at];
+		}
+	}
+	return NULL;
+}
+
+static void read_python(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+{
+	int r = py_sample(p->py, &p->stacks);
+
+	if (r == 0)
+		return;
+	j->gone_counts.calls += py_counts(p->py).calls;
+	py_detach(p->py);
+	p->py = NULL;
+	map_clear(&p->places);
+	p->stacks.threads.n = p->stacks.frames.n = 0;
+	p->gone = r == -ESRCH;
+	p->access = p->told = ACCESS_UNKNOWN;
+	p->try_ns = now_ns;
+}
+
+static bool look_at(struct stack_proc *p, struct stack_thread *t, int64_t now_ns)
+{
+	int r = p->wait ? wait_see(p->wait, t->tid, now_ns, &t->state) : -ENOMEM;
+
+	if (r < 0)
+		t->state = (struct wait_state){ .kind = WAIT_UNKNOWN };
+	p->refused = t->state.by != WAIT_BY_SYSCALL;
+	t->ran = on_cpu(t->state.kind);
+	t->ran_ns = t->ran ? now_ns : t->ran_ns;
+	t->fresh = false;
+	return r != -ESRCH;
+}
+
+/* Has nothing of the process run since the last look? Its clock stands still between ticks of the
+ * kernel even while it runs, so the first thread's call is asked too. */
+static bool stands_still(struct stack_proc *p, int64_t now_ns, bool *ret_alive)
+{
+	struct stack_thread *first = &p->threads.v[0];
+	struct wait_state before = first->state;
+	bool fresh = first->fresh;
+	int64_t cpu = clock_pid_cpu_ns(p->pid);
+	bool same = cpu >= 0 && cpu == p->cpu_ns && !fresh;
+
+	p->cpu_ns = cpu;
+	*ret_alive = look_at(p, first, now_ns) && cpu >= 0;
+	return same && !on_cpu(before.kind) && before.kind == first->state.kind &&
+	       before.pc == first->state.pc && before.sp == first->state.sp;
+}
+
+static void hold(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+{
+	for (size_t i = 0; i < p->threads.n; i++) {
+		struct stack_thread *t = &p->threads.v[i];
+		struct stack_row row = t->row;
+
+		if (!t->seen_ns)
+			continue;
+		count(j, p, t, now_ns, &row, true);
+	}
+}
+
+static void look(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+{
+	size_t hint = 0;
+	bool alive, still = stands_still(p, now_ns, &alive);
+
+	if (!alive)
+		return;
+	/* A new thread, or one seen on a CPU, is worth a look whatever the clock says. */
+	for (size_t i = 1; i < p->threads.n && still; i++)
+		still = !p->threads.v[i].fresh && !p->threads.v[i].ran;
+	if (still) {
+		hold(j, p, now_ns);
+		return;
+	}
+	if (p->py)
+		read_python(j, p, now_ns);
+	for (size_t i = 0; i < p->threads.n; i++) {
+		struct stack_thread *t = &p->threads.v[i];
+
+		if (i == 0 || look_at(p, t, now_ns))
+			see_thread(j, p, t, python_of(p, t->tid, &hint), now_ns);
+	}
+}
+
+/* Now and then: descriptors of threads that do nothing are for others. */
+static void sweep(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+{
+	if (p->wait)
+		wait_sweep(p->wait);
+	for (size_t i = 0; j->perf && i < p->threads.n; i++) {
+		struct stack_thread *t = &p->threads.v[i];
+
+		if (!t->watched || now_ns - t->ran_ns < SWEEP_S * NS_PER_S)
+			continue;
+		native_perf_forget(j->perf, t->tid);
+		t->watched = false;
+	}
+}
+
+static void tell_pids(struct stack_job *j)
+{
+	pid_t pids[WAIT_JOB_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->procs.n && n < WAIT_JOB_MAX; i++)
+		pids[n++] = j->procs.v[i]->pid;
+	wait_job_set(j->waits, pids, n);
+	j->pids_changed = false;
+}
+
+static bool its_turn(const struct stack_job *j, struct stack_proc *p, size_t place)
+{
+	unsigned stride = p->leads ? 1 : j->stride;
+
+	p->period_ns = j->period_ns * stride;
+	return (j->turn + place) % stride == 0;
+}
+
+void stack_job_look(struct stack_job *j, int64_t now_ns)
+{
+	bool due = now_ns - j->swept_ns > SWEEP_S * NS_PER_S;
+	char text[SOURCE_LINE_MAX];
+	uint32_t place;
+
+	j->turn++;
+	if (j->pids_changed)
+		tell_pids(j);
+	for (size_t i = 0; i < j->procs.n; i++) {
+		struct stack_proc *p = j->procs.v[i];
+
+		if (!p->gone && p->threads.n && its_turn(j, p, i))
+			look(j, p, now_ns);
+		if (due)
+			sweep(j, p, now_ns);
+	}
+	if (due)
+		j->swept_ns = now_ns;
+	while (source_text_next(j->source, &place, text))
+		stack_tally_source(j->tally, place, text);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/stack_watch.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "engine/stack_job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	THREAD_STACK_BYTES = 512 << 10,
+	TELL_MS = 950, /* a hand-over a second */
+	FLUSH_MS = 30, /* how long the last one is waited for */
+	STRIDE_MAX = 16,
+	SETTLE_S = 3, /* finding interpreters and names is dear, and soon over */
+};
+
+/* Looks a second below which it makes no sense to go on saving. */
+static const double hz_least = 2;
+
+struct stack_watch {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake, told;
+
+	/* Between the two threads. */
+	bool stop, flush;
+	double budget;
+	VEC(struct life) lives; /* to be learnt */
+	int64_t wall_ns, boot_ns;
+	struct frame ready; /* handed over, not yet taken */
+	bool full;
+	int64_t cpu_ns;
+	int level;
+
+	/* The stack thread's own. */
+	double hz, hz_now;
+	uint64_t random;
+	struct stack_tally tally;
+	struct stack_job job;
+	struct frame next;
+	uint64_t missed;
+	int64_t told_ns, started_ns;
+	int64_t governed_ns, governed_cpu_ns;
+
+	struct frame taken; /* the sampler's own */
+};
+
+/* xorshift64*: good enough never to beat with anything. */
+static double random_share(struct stack_watch *w)
+{
+	w->random ^= w->random >> 12;
+	w->random ^= w->random << 25;
+	w->random ^= w->random >> 27;
+	return (double)((w->random * 0x2545f4914f6cdd1dull) >> 11) / 9007199254740992.0;
+}
+
+/* Between half and one and a half periods. */
+static int64_t jittered_ns(struct stack_watch *w)
+{
+	return (int64_t)(1e9 / w->hz_now * (0.5 + random_share(w)));
+}
+
+/* `spent`: of the budget. Saves first on those who take turns, then on the clock. */
+static void adjust(struct stack_watch *w, double spent)
+{
+	double least = w->hz < hz_least ? w->hz : hz_least;
+	unsigned *stride = &w->job.stride;
+
+	if (spent > 1 && *stride < STRIDE_MAX && w->job.followers) {
+		unsigned next = (unsigned)(*stride * (spent < 4 ? spent : 4) + 0.999);
+
+		*stride = next > STRIDE_MAX ? STRIDE_MAX : next > *stride ? next : *stride + 1;
+	} else if (spent > 1) {
+		w->hz_now *= spent < 4 ? 1 / spent : 0.25;
+	} else if (spent < 0.75 && w->hz_now < w->hz) {
+		w->hz_now *= 1.1;
+	} else if (spent < 0.6 && *stride > 1) {
+		(*stride)--;
+	}
+	w->hz_now = w->hz_now > w->hz ? w->hz : w->hz_now < least ? least : w->hz_now;
+}
+
+/* Keeps to the budget by looking less often: at once when it is over, slowly back. */
+static void govern(struct stack_watch *w, int64_t now_ns, int64_t cpu_ns, double budget)
+{
+	double share;
+
+	if (now_ns - w->started_ns < SETTLE_S * NS_PER_S || !w->governed_ns) {
+		w->governed_ns = now_ns;
+		w->governed_cpu_ns = cpu_ns;
+		return;
+	}
+	if (now_ns - w->governed_ns < NS_PER_S)
+		return;
+	share = (double)(cpu_ns - w->governed_cpu_ns) / (double)(now_ns - w->governed_ns);
+	w->governed_ns = now_ns;
+	w->governed_cpu_ns = cpu_ns;
+	if (budget > 0)
+		adjust(w, share / budget);
+	w->job.period_ns = (int64_t)(1e9 / w->hz_now);
+}
+
+static void put_self(struct stack_watch *w, struct frame *f, int64_t cpu_ns)
+{
+	const struct stack_counts *c = &w->job.counts;
+
+	frame_put(f, M_SELF_STACKS, ID_SELF, (int64_t)c->samples);
+	frame_put(f, M_SELF_STACKS_READ, ID_SELF, (int64_t)c->complete);
+	frame_put(f, M_SELF_STACKS_PARTIAL, ID_SELF, (int64_t)c->partial);
+	frame_put(f, M_SELF_STACKS_UNPROVEN, ID_SELF, (int64_t)c->unproven);
+	frame_put(f, M_SELF_STACKS_MISSED, ID_SELF, (int64_t)w->missed);
+	frame_put(f, M_SELF_STACKS_TIME, ID_SELF, cpu_ns);
+	frame_put(f, M_SELF_STACKS_RATE, ID_SELF, (int64_t)(w->hz_now * 1000));
+}
+
+/* Under the lock. What the sampler has not taken yet goes with the next hand-over. */
+static void hand_over(struct stack_watch *w, int64_t now_ns, int64_t cpu_ns)
+{
+	struct frame swap;
+
+	if (w->full)
+		return;
+	frame_begin(&w->next, now_ns, 0);
+	stack_tally_tell(&w->tally, now_ns, &w->next);
+	stack_job_tell(&w->job, &w->next);
+	put_self(w, &w->next, cpu_ns);
+	swap = w->ready;
+	w->ready = w->next;
+	w->next = swap;
+	w->full = true;
+	w->told_ns = now_ns;
+}
+
+/* Births and ends the sampler has told of. */
+static void learn(struct stack_watch *w)
+{
+	for (size_t i = 0; i < w->lives.n; i++)
+		stack_job_life(&w->job, &w->lives.v[i], w->wall_ns, w->boot_ns);
+	w->lives.n = 0;
+}
+
+/* Sleeps until due; true: to stop. A hand-over that is wanted now is made at once. */
+static bool wait_until(struct stack_watch *w, int64_t due_ns)
+{
+	struct timespec ts = { .tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S };
+	int e = 0;
+
+	while (!w->stop && !w->flush && !e)
+		e = pthread_cond_timedwait(&w->wake, &w->lock, &ts);
+	if (w->flush) {
+		hand_over(w, clock_mono_ns(), clock_thread_cpu_ns());
+		w->flush = false;
+		pthread_cond_broadcast(&w->told);
+	}
+	return w->stop;
+}
+
+static void look(struct stack_watch *w, int64_t now_ns)
+{
+	stack_job_attach(&w->job, now_ns);
+	/* The clock again: an attachment takes milliseconds. */
+	stack_job_look(&w->job, clock_mono_ns());
+}
+
+static void *watch_main(void *arg)
+{
+	struct stack_watch *w = arg;
+	int64_t due = clock_mono_ns();
+
+	pthread_setname_np(pthread_self(), "spotter-stacks");
+	w->started_ns = w->told_ns = w->tally.from_ns = due;
+	pthread_mutex_lock(&w->lock);
+	while (!wait_until(w, due)) {
+		double budget = w->budget;
+		int64_t now, cpu;
+
+		learn(w);
+		pthread_mutex_unlock(&w->lock);
+		now = clock_mono_ns();
+		look(w, now);
+		cpu = clock_thread_cpu_ns();
+		govern(w, now, cpu, budget);
+		due += jittered_ns(w);
+		now = clock_mono_ns();
+		if (due < now) { /* late: what was due meanwhile is gone */
+			w->missed += (uint64_t)((double)(now - due) * w->hz_now / 1e9) + 1;
+			due = now + jittered_ns(w);
+		}
+		pthread_mutex_lock(&w->lock);
+		w->cpu_ns = cpu;
+		if (stack_job_level(&w->job) > w->level)
+			w->level = stack_job_level(&w->job);
+		if (now - w->told_ns >= TELL_MS * NS_PER_MS)
+			hand_over(w, now, cpu);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static void watch_free(struct stack_watch *w)
+{
+	stack_job_close(&w->job);
+	stack_tally_done(&w->tally);
+	frame_done(&w->ready);
+	frame_done(&w->next);
+	frame_done(&w->taken);
+	vec_done(&w->lives);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->wake);
+	pthread_cond_destroy(&w->told);
+	free(w);
+}
+
+static int start_thread(struct stack_watch *w)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int e;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	e = pthread_create(&w->thread, &attr, watch_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -e;
+}
+
+int stack_watch_start(const struct stack_watch_options *o, struct stack_watch **ret, struct err *e)
+{
+	struct stack_watch *w = calloc(1, sizeof(*w));
+	pthread_condattr_t attr;
+	int r;
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	w->hz = w->hz_now = o->hz;
+	w->budget = o->budget;
+	w->level = 1;
+	w->random = (uint64_t)clock_mono_ns() * 2 + 1;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, &attr);
+	pthread_cond_init(&w->told, &attr);
+	pthread_condattr_destroy(&attr);
+	r = stack_job_open(&w->job, &w->tally, o->hz);
+	if (r >= 0)
+		r = start_thread(w);
+	if (r < 0) {
+		watch_free(w);
+		return err_set(e, r, "cannot start the thread that reads stacks");
+	}
+	*ret = w;
+	return 0;
+}
+
+void stack_watch_stop(struct stack_watch *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	watch_free(w);
+}
+
+/* Under the lock: lives of processes and threads, without their texts. */
+static void pass_lives(struct stack_watch *w, const struct frame *f)
+{
+	for (size_t i = 0; i < f->lives.n; i++) {
+		const struct life *l = &f->lives.v[i];
+		struct life *copy;
+
+		if (l->kind != ENTITY_PROC && l->kind != ENTITY_THREAD)
+			continue;
+		copy = vec_push(&w->lives);
+		if (copy)
+			*copy = *l;
+	}
+	w->wall_ns = f->wall_ns;
+	w->boot_ns = clock_boot_ns();
+}
+
+static void flush(struct stack_watch *w)
+{
+	int64_t until = clock_mono_ns() + FLUSH_MS * NS_PER_MS;
+	struct timespec ts = { .tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S };
+	int e = 0;
+
+	w->flush = true;
+	pthread_cond_signal(&w->wake);
+	while (w->flush && !e)
+		e = pthread_cond_timedwait(&w->told, &w->lock, &ts);
+}
+
+void stack_watch_tick(struct stack_watch *w, struct frame *f, bool last)
+{
+	bool took = false;
+
+	pthread_mutex_lock(&w->lock);
+	if (last && !w->full)
+		flush(w);
+	if (w->full) {
+		struct frame swap = w->taken;
+
+		w->taken = w->ready;
+		w->ready = swap;
+		w->full = false;
+		took = true;
+	}
+	pass_lives(w, f);
+	pthread_mutex_unlock(&w->lock);
+	if (took)
+		stack_frame_append(f, &w->taken);
+}
+
+void stack_watch_set_budget(struct stack_watch *w, double budget)
+{
+	pthread_mutex_lock(&w->lock);
+	w->budget = budget;
+	pthread_mutex_unlock(&w->lock);
+}
+
+int64_t stack_watch_cpu_ns(struct stack_watch *w)
+{
+	int64_t cpu;
+
+	pthread_mutex_lock(&w->lock);
+	cpu = w->cpu_ns;
+	pthread_mutex_unlock(&w->lock);
+	return cpu;
+}
+
+int stack_watch_level(struct stack_watch *w)
+{
+	int level;
+
+	pthread_mutex_lock(&w->lock);
+	level = w->level;
+	pthread_mutex_unlock(&w->lock);
+	return level;
+}
