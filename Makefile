@@ -15,8 +15,8 @@ FUZZ_SECONDS ?= 60
 
 export SETUP PYTHON JOBS FUZZ_SECONDS
 
-.PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench install uninstall clean \
-	format lint docs peers help
+.PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench bench-stack \
+	install uninstall clean format lint docs peers help
 
 all: build			## build (the default): leaves build/spotter
 
@@ -57,6 +57,13 @@ bench:				## the cost of it all, as ratios to other tools
 	@$(MAKE) --no-print-directory build
 	@bench/host
 	@bench/gpu
+	@bench/stack
+
+bench-stack:			## the cost of stacks beside py-spy and austin; 11 minutes, 3 with QUICK=1
+	@tools/setup build test more
+	@$(MAKE) --no-print-directory build
+	@tools/peers $(BUILD)/peers > /dev/null
+	@SPOTTER_BUILD=$(BUILD) bench/stack $(if $(QUICK),--quick) $(if $(ANYWAY),--anyway)
 
 install: build			## DESTDIR and prefix as usual
 	@meson configure $(BUILD) -Dprefix=$(abspath $(prefix))
@@ -79,7 +86,7 @@ docs:				## write the generated pages again (docs/metrics.md)
 	@$(PYTHON) tools/metrics_page.py > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
 
-peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=) to test the virtual GPU with
+peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=), py-spy, austin to compare with
 	@tools/peers $(BUILD)/peers
 
 help:				## this list

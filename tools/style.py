@@ -133,7 +133,7 @@ def check_causes(tree):
     for cause in sorted(rules - pages):
         yield f"src/explain/rules/{cause}.c", 0, f"no docs/causes/{cause}.md about it"
     table = tree / "src/explain/causes.c"
-    known = set(re.findall(r'\{\s*"(\w+)",\s*"[\w-]+",\s*\d', table.read_text())) if table.exists() else set()
+    known = set(re.findall(r'\{\s*"(\w+)",\s*"[\w -]+",\s*\d', table.read_text())) if table.exists() else set()
     for cause in sorted(pages - known - {"README", "index"}):
         yield f"docs/causes/{cause}.md", 0, "no such cause in src/explain/causes.c"
     for cause in sorted(rules - known):

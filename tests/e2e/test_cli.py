@@ -18,6 +18,7 @@ DATA = {  # a line of each command that prints data, on any machine
 MISUSE = {
     "run": [["--hz"], ["--hz", "fast", "true"], ["--budgett", "1%", "true"], []],
     "attach": [[], ["1", "2"], ["--for", "x", "1"]],
+    "demo": [["x"], ["--seconds", "soon"], ["--seconds", "0"]],
     "why": [["a", "b"], ["--for", "-1"], ["--nope"]],
     "report": [["a", "b"], ["--for", "1y"]],
     "top": [["a", "b"], ["--count", "0"], ["--every", "never"], ["--once", "--plain"]],
@@ -208,7 +209,7 @@ try spotter ""
 try spotter wh
 try spotter why --
 try spotter export --to ""
-try spotter export --to = c
+try spotter export --to = cs
 try spotter why --color = al
 try spotter metrics psi.io.
 try spotter completion ""
@@ -223,7 +224,7 @@ def test_bash_completes(run, tree, build):
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
     assert set(lines[0].split()) == set(commands(tree)) | {"--help", "--version"}
-    assert lines[1:] == ["why", "--for --json --color --help", "csv jsonl", "csv", "always",
+    assert lines[1:] == ["why", "--for --json --color --help", "csv jsonl speedscope collapsed", "csv", "always",
                          "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
     assert "basename" in lines[-1]
 
@@ -259,7 +260,8 @@ def test_fish_completes(spotter, build):
                           env=spotter.env | {"PATH": f"{build}:{os.environ['PATH']}"})
     assert done.stderr == ""
     words = [[line.split("\t")[0] for line in part.split("\n") if line] for part in done.stdout.split("#\n")[1:]]
-    assert words == [["why"], ["--json"], ["csv", "jsonl"], ["psi.io.full", "psi.io.some"], ["why"]]
+    assert words == [["why"], ["--json"], ["collapsed", "csv", "jsonl", "speedscope"],
+                     ["psi.io.full", "psi.io.some"], ["why"]]
 
 
 def test_completion_lists_never_fail(spotter):

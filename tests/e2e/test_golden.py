@@ -9,8 +9,8 @@
                   it, a tab between, one a line (absent: nothing)
 
 The folder of runs holds two runs made of known frames (tests/golden/make_record.c): "tidy", which
-exited with 0, and "killed", ended by SIGKILL. UPDATE=1 writes what came out as what is expected;
-read the difference before you keep it."""
+exited with 0, and "killed", ended by SIGKILL; $STACKED is the path of a third, with stacks. UPDATE=1
+writes what came out as what is expected; read the difference before you keep it."""
 import os
 import re
 import shutil
@@ -35,6 +35,14 @@ def records(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def stacked(tmp_path_factory):
+    """A run with stacks. It is not among the others: most cases are about those two."""
+    folder = tmp_path_factory.mktemp("stacked")
+    subprocess.run([BUILD / "tests/golden/make_record", "stacked", folder], check=True, timeout=60)
+    return next(folder.glob("*.spot"))
+
+
 def normal(text, case, home):
     """What differs in every case, then what this case says differs."""
     text = text.replace(str(home), "HOME").replace(str(case), "CASE")
@@ -45,9 +53,10 @@ def normal(text, case, home):
     return text
 
 
-def run(case, home):
+def run(case, home, stacked):
     env = {"PATH": f"{home / 'bin'}:/usr/bin:/bin", "HOME": str(home), "SPOTTER_DIR": str(home / "runs"),
-           "ROOTS": str(GOLDEN.parent / "roots"), "CASE": str(case), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+           "ROOTS": str(GOLDEN.parent / "roots"), "CASE": str(case), "STACKED": str(stacked),
+           "LC_ALL": "C.UTF-8", "TZ": "UTC"}
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
         if name in os.environ:
             env[name] = os.environ[name]
@@ -63,11 +72,11 @@ def keep(path, text, default):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.name)
-def test_golden(case, records, tmp_path):
+def test_golden(case, records, stacked, tmp_path):
     shutil.copytree(records, tmp_path / "runs")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/spotter").symlink_to(BUILD / "spotter")
-    done = run(case, tmp_path)
+    done = run(case, tmp_path, stacked)
     out, err = normal(done.stdout, case, tmp_path), normal(done.stderr, case, tmp_path)
     if os.environ.get("UPDATE"):
         (case / "expected").write_text(out)

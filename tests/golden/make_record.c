@@ -4,6 +4,7 @@
  *
  *	tidy    20 s at 10 Hz: python uses 1.5 of 4 cores, its worker 0.5; exit 0
  *	killed  6 s; memory grows to its limit of 2 GiB, the kernel kills the worker and SIGKILL ends it
+ *	stacked 20 s like tidy, with stacks: the training waits for its one worker 60 % of the time
  */
 #include "base/err.h"
 #include "base/text.h"
@@ -28,12 +29,13 @@
 struct plan {
 	const char *name, *id;
 	int ticks;
-	bool killed;
+	bool killed, stacked;
 };
 
 static const struct plan plans[] = {
-	{ "tidy", "20231114-221320-0001", 200, false },
-	{ "killed", "20231114-231320-0002", 60, true },
+	{ "tidy", "20231114-221320-0001", 200, false, false },
+	{ "killed", "20231114-231320-0002", 60, true, false },
+	{ "stacked", "20231114-221320-0003", 201, false, true },
 };
 
 static void born(struct frame *f, uint32_t id, uint32_t parent, enum entity_kind kind, int64_t key,
@@ -84,13 +86,15 @@ static void put_tick(struct frame *f, const struct plan *p, int i)
 	frame_put(f, M_CPU_IRQ, ID_HOST, 0);
 	frame_put(f, M_CPU_SOFTIRQ, ID_HOST, 0);
 	frame_put(f, M_CPU_STEAL, ID_HOST, 0);
-	frame_put(f, M_PROC_CPU, PYTHON, n * 150 * MS);
-	frame_put(f, M_PROC_CPU, WORKER, n * 50 * MS);
-	frame_put(f, M_THREAD_CPU, THREAD, n * 150 * MS);
-	frame_put(f, M_THREAD_CPU, THREAD_W, n * 50 * MS);
-	frame_put(f, M_THREAD_RUN_DELAY, THREAD, n * MS);
-	frame_put(f, M_THREAD_RUN_DELAY, THREAD_W, n * MS);
-	frame_put(f, M_JOB_CPU, ID_JOB, n * 200 * MS);
+	if (!p->stacked) {
+		frame_put(f, M_PROC_CPU, PYTHON, n * 150 * MS);
+		frame_put(f, M_PROC_CPU, WORKER, n * 50 * MS);
+		frame_put(f, M_THREAD_CPU, THREAD, n * 150 * MS);
+		frame_put(f, M_THREAD_CPU, THREAD_W, n * 50 * MS);
+		frame_put(f, M_THREAD_RUN_DELAY, THREAD, n * MS);
+		frame_put(f, M_THREAD_RUN_DELAY, THREAD_W, n * MS);
+		frame_put(f, M_JOB_CPU, ID_JOB, n * 200 * MS);
+	}
 	frame_put(f, M_JOB_RSS, ID_JOB, rss);
 	frame_put(f, M_PROC_RSS, PYTHON, rss / 2);
 	frame_put(f, M_PROC_RSS, WORKER, rss / 2);
@@ -105,6 +109,66 @@ static void put_tick(struct frame *f, const struct plan *p, int i)
 	frame_put(f, M_CG_MEM_OOM_KILLS, GROUP, i + 1 == p->ticks);
 	if (i + 1 == p->ticks)
 		frame_event(f, EVENT_OOM_KILL, WORKER, 4243, "the kernel killed 4243 (python)");
+}
+
+static void tell(struct frame *f, uint32_t id, uint32_t parent, enum place_kind kind,
+		 const char *function, const char *file, int line, const char *source)
+{
+	frame_place(f, id, &(struct place){ kind, line, function, file, source });
+	frame_node(f, id, &(struct stack_node){ parent, id });
+}
+
+/* Place and node have the same number here. */
+static void tell_stacks(struct frame *f)
+{
+	tell(f, 1, 0, PLACE_PYTHON, "<module>", "/home/u/train.py", 60, "train(loader)");
+	tell(f, 2, 1, PLACE_PYTHON, "train", "/home/u/train.py", 41, "for batch in loader:");
+	tell(f, 3, 2, PLACE_PYTHON, "_MultiProcessingDataLoaderIter._try_get_data",
+	     "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py", 630, "");
+	tell(f, 4, 1, PLACE_PYTHON, "train", "/home/u/train.py", 44, "loss = model(batch)");
+	tell(f, 5, 4, PLACE_NATIVE, "sgemm_kernel", "/usr/lib/libblas.so.3", 0, "");
+	tell(f, 6, 0, PLACE_PYTHON, "_worker_loop",
+	     "/usr/lib/python3/dist-packages/torch/utils/data/_utils/worker.py", 308,
+	     "data = fetcher.fetch(index)");
+	tell(f, 7, 6, PLACE_PYTHON, "Images;\033[1m__getitem__", "/home/u/data.py", 17,
+	     "x = [f(p) for p in pixels]");
+}
+
+/* A second of what the two threads did; node, kind, flags, samples of 20 ms. */
+static void put_second(struct frame *f)
+{
+	static const struct stack_row rows[] = {
+		{ THREAD, 3, WORKER, WAIT_PIPE, 0, STACK_PYTHON | STACK_HELD, 30, 600 * MS },
+		{ THREAD, 4, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_GIL, 5, 100 * MS },
+		{ THREAD, 5, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_JOINED, 13, 260 * MS },
+		{ THREAD, 4, 0, WAIT_RUNNABLE, 0, STACK_PYTHON, 1, 20 * MS },
+		{ THREAD, 1, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_PARTIAL, 1, 20 * MS },
+		{ THREAD_W, 7, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_GIL, 49, 980 * MS },
+		{ THREAD_W, 0, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_UNPROVEN, 1, 20 * MS },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		frame_stack(f, &rows[i]);
+	f->stacks_from_ns = f->mono_ns - 10 * TICK;
+	f->stacks_to_ns = f->mono_ns;
+}
+
+/* The same clocks as without stacks would be more than one thread can use. */
+static void put_stacks(struct frame *f, int i)
+{
+	int64_t n = i;
+
+	if (!i)
+		tell_stacks(f);
+	else if (i % 10 == 0)
+		put_second(f);
+	frame_put(f, M_PROC_CPU, PYTHON, n * 38 * MS);
+	frame_put(f, M_PROC_CPU, WORKER, n * 98 * MS);
+	frame_put(f, M_THREAD_CPU, THREAD, n * 38 * MS);
+	frame_put(f, M_THREAD_CPU, THREAD_W, n * 98 * MS);
+	frame_put(f, M_THREAD_RUN_DELAY, THREAD, n * 2 * MS);
+	frame_put(f, M_THREAD_RUN_DELAY, THREAD_W, n * 2 * MS);
+	frame_put(f, M_JOB_CPU, ID_JOB, n * 136 * MS);
 }
 
 static int fail(const char *what, const struct err *e)
@@ -126,7 +190,7 @@ static int write_run(const struct plan *p, const char *path)
 					     .memory_bytes = 16000ll << 20 },
 				.version = "0.1.0",
 				.hz = 10,
-				.level = 1,
+				.level = p->stacked ? 2 : 1,
 				.pid = 4242,
 				.state = RUN_GOING,
 				.rusage_cpu_ns = -1,
@@ -145,6 +209,8 @@ static int write_run(const struct plan *p, const char *path)
 		if (!i)
 			announce(&f);
 		put_tick(&f, p, i);
+		if (p->stacked)
+			put_stacks(&f, i);
 		if (record_frame(w, &f) < 0)
 			return fail("cannot write", &e);
 	}
@@ -153,7 +219,7 @@ static int write_run(const struct plan *p, const char *path)
 	run.has_exit = true;
 	run.exit_signal = p->killed ? 9 : 0;
 	run.exit_code = p->killed ? -1 : 0;
-	run.rusage_cpu_ns = (p->ticks - 1) * 200 * MS;
+	run.rusage_cpu_ns = (p->ticks - 1) * (p->stacked ? 136 : 200) * MS;
 	frame_done(&f);
 	if (record_finish(w, &run) < 0)
 		return fail("cannot finish", &e);
@@ -171,6 +237,6 @@ int main(int argc, char **argv)
 		snprintf(path, sizeof(path), "%s/%s.spot", argv[2], plans[i].id);
 		return write_run(&plans[i], path);
 	}
-	fprintf(stderr, "usage: make_record tidy|killed FOLDER\n");
+	fprintf(stderr, "usage: make_record tidy|killed|stacked FOLDER\n");
 	return 2;
 }
