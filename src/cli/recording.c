@@ -104,6 +104,11 @@ static bool say_end(const struct recording *rec, const struct recorder_end *end,
 			   (unsigned long long)end->health.lost_ticks,
 			   end->health.error ? err_name(end->health.error, why, sizeof(why))
 					     : "it does again");
+	if (end->health.lost_slices)
+		buf_printf(
+		    words,
+		    "spotter: %llu seconds of stacks are missing: the disk did not take them\n",
+		    (unsigned long long)end->health.lost_slices);
 	if (rec->place.remark[0])
 		say_safe(words, "spotter: ", rec->place.remark, "\n");
 	if (!end->path[0])

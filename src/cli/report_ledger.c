@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Columns; those of a table add up to 80 at most. */
-enum { BAR = 10, FIRST_WIDEST = 48 };
+enum { BAR = 10, FIRST_WIDEST = 48, PAGE_WIDTH = 80 };
 
 static void put_heading(const char *text, bool color, struct buf *out)
 {
@@ -81,10 +81,11 @@ static const char *end_of(const char *text, size_t widest, char separator, char 
 /* "   71 % decode  .../data/loader.py:41". The file's own name has room before the function's. */
 static void put_function(struct table *t, const struct ledger_top *f)
 {
-	enum { SHARE = 4 + 6, FUNCTION_LEAST = 16 };
+	enum { SHARE = 4 + 6, FUNCTION_LEAST = 24 };
 	const char *base = strrchr(f->file, '/');
 	char share[24], line[24] = "", name[sizeof(f->function) + 8], file[sizeof(f->file) + 8];
-	size_t room = FIRST_WIDEST - SHARE, need;
+	char row[sizeof(name) + sizeof(file) + 64];
+	size_t room = PAGE_WIDTH - SHARE, need;
 
 	if (f->line > 0 && f->file[0])
 		snprintf(line, sizeof(line), ":%d", f->line);
@@ -93,10 +94,9 @@ static void put_function(struct table *t, const struct ledger_top *f)
 	       sizeof(name));
 	need = text_width(name) + 2 + strlen(line);
 	end_of(f->file, need + 8 < room ? room - need : 8, '/', file, sizeof(file));
-	table_cellf(t, "    %5s %s%s%s%s", num_percent(f->share, share, sizeof(share)), name,
-		    name[0] && file[0] ? "  " : "", file, line);
-	for (size_t i = 1; i < t->n_columns; i++)
-		table_cell(t, "");
+	snprintf(row, sizeof(row), "    %5s %s%s%s%s", num_percent(f->share, share, sizeof(share)),
+		 name, name[0] && file[0] ? "  " : "", file, line);
+	table_wide(t, row, PAGE_WIDTH);
 }
 
 static void put_functions(struct table *t, const struct ledger_line *l)

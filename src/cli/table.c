@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Before the text of a wide row: no text that was made safe begins so. */
+#define WIDE '\x1f'
+
 static void forget_rows(struct table *t)
 {
 	for (size_t i = 0; i < t->cells.n; i++)
@@ -91,6 +94,24 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, buf_text(&b));
 }
 
+void table_wide(struct table *t, const char *text, size_t widest)
+{
+	char *s = safe_copy(text, widest), *wide = s ? malloc(strlen(s) + 2) : NULL;
+	char **at = wide ? vec_push(&t->cells) : NULL;
+
+	if (at) {
+		wide[0] = WIDE;
+		memcpy(wide + 1, s, strlen(s) + 1);
+		*at = wide;
+	} else {
+		free(wide);
+		t->failed = true;
+	}
+	free(s);
+	for (size_t i = 1; i < t->n_columns; i++)
+		table_cell(t, "");
+}
+
 size_t table_rows(const struct table *t)
 {
 	return t->n_columns ? t->cells.n / t->n_columns : 0;
@@ -102,7 +123,7 @@ static void measure(struct table *t)
 		t->columns[c].width = text_width(t->columns[c].name);
 	for (size_t i = 0; i < t->cells.n; i++) {
 		struct table_column *c = &t->columns[i % t->n_columns];
-		size_t w = text_width(t->cells.v[i]);
+		size_t w = t->cells.v[i][0] == WIDE ? 0 : text_width(t->cells.v[i]);
 
 		c->width = w > c->width ? w : c->width;
 	}
@@ -114,6 +135,10 @@ static void put_cell(const struct table *t, size_t column, const char *text, str
 	size_t w = text_width(text), pad = c->width > w ? c->width - w : 0;
 	bool last = column + 1 == t->n_columns;
 
+	if (text[0] == WIDE) {
+		buf_str(out, text + 1);
+		return;
+	}
 	if (column)
 		buf_str(out, "  ");
 	if (c->right)

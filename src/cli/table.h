@@ -34,6 +34,8 @@ void table_done(struct table *t);
 void table_column(struct table *t, const char *name, bool right);
 void table_cell(struct table *t, const char *text);
 void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A row of its own kind: one text across all columns, cut to this many. */
+void table_wide(struct table *t, const char *text, size_t widest);
 size_t table_rows(const struct table *t);
 /* Prints the header, once, and the rows there are, and forgets the rows. */
 void table_print(struct table *t, struct buf *out);

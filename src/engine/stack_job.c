@@ -40,6 +40,8 @@ int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz)
 	*j = (struct stack_job){ .tally = tally, .period_ns = (int64_t)(1e9 / hz), .stride = 1 };
 	if (wait_job_open(&j->waits, descriptors()) < 0)
 		return -ENOMEM;
+	if (native_shared_open(&j->shared) < 0)
+		j->shared = NULL;
 	if (native_perf_open(&j->perf, perf_hz, PERF_THREADS) < 0)
 		j->perf = NULL;
 	j->source = source_text_start();
@@ -64,6 +66,7 @@ void stack_job_close(struct stack_job *j)
 {
 	for (size_t i = 0; i < j->procs.n; i++)
 		proc_free(j->procs.v[i]);
+	native_shared_close(j->shared);
 	vec_done(&j->procs);
 	map_done(&j->by_entity);
 	map_done(&j->by_pid);
@@ -127,7 +130,7 @@ static void proc_add(struct stack_job *j, const struct life *l, int64_t wall_ns,
 	proc_try_soon(p);
 	if (wait_open(&p->wait, j->waits, p->pid) < 0)
 		p->wait = NULL;
-	if (native_open(&p->native, p->pid) < 0)
+	if (native_open(&p->native, j->shared, p->pid) < 0)
 		p->native = NULL;
 	j->pids_changed = true;
 	find_leaders(j);
@@ -176,7 +179,7 @@ static void proc_exec(struct stack_job *j, struct stack_proc *p)
 		native_close(p->native);
 	p->py = NULL;
 	p->native = NULL;
-	if (native_open(&p->native, p->pid) < 0)
+	if (native_open(&p->native, j->shared, p->pid) < 0)
 		p->native = NULL;
 	map_clear(&p->places);
 	p->access = p->told = ACCESS_UNKNOWN;
@@ -244,6 +247,7 @@ static void attached(struct stack_proc *p, int result, const struct err *e, int6
 	switch (result) {
 	case 0:
 		p->access = ACCESS_PYTHON;
+		p->cpu_ns = -1; /* what was seen without its Python stacks holds no longer */
 		set_gils(p);
 		return;
 	case -ENOENT:

@@ -74,7 +74,8 @@ struct stack_job {
 	struct map by_pid;
 	struct wait_job *waits;
 	bool pids_changed;
-	struct native_perf *perf; /* NULL: off */
+	struct native_shared *shared; /* what the native readers have in common; NULL: nothing */
+	struct native_perf *perf;     /* NULL: off */
 	struct source_text *source;
 	struct stack_tally *tally;
 	struct stack_counts counts;

@@ -82,9 +82,13 @@ static bool role_of_thread(const struct act_thread *t, const struct tendency *x,
 	int most = -1;
 
 	/* Threads do other things before and after: a fifth of its time is enough. */
-	for (int i = 0; i < ROLES; i++)
+	for (int i = 0; i < ROLES; i++) {
+		/* What the fork server forked has the server's frames below its own. */
+		if (i == ROLE_CHILD && x->spawned > 0.5 * x->total)
+			continue;
 		if (x->role[i] > 0.2 * x->total && (most < 0 || x->role[i] > x->role[most]))
 			most = i;
+	}
 	if (most >= 0) {
 		*ret = (enum cpu_role)most;
 		return true;

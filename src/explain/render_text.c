@@ -226,6 +226,15 @@ static void put_at(struct page *p, const struct finding *x, unsigned weight)
 		 x->where.file[0] && x->where.function[0] ? ", in " : "", x->where.function);
 }
 
+/* Title of the note that says what the limit is, or NULL. */
+static const char *limit_note(const struct verdict *v)
+{
+	for (size_t i = 0; v->limit && i < v->notes.n; i++)
+		if (strcmp(v->notes.v[i].cause, v->limit) == 0)
+			return v->notes.v[i].title;
+	return NULL;
+}
+
 static void put_findings(struct page *p, const struct verdict *v, bool all)
 {
 	for (size_t i = 0; i < v->findings.n; i++) {
@@ -242,6 +251,9 @@ static void put_findings(struct page *p, const struct verdict *v, bool all)
 	for (size_t i = 0; i < v->notes.n; i++) {
 		const struct finding *x = &v->notes.v[i];
 
+		/* It is the verdict's own line. */
+		if (v->healthy && !all && x->title == limit_note(v))
+			continue;
 		page_add(p, W_NOTE, PAGE_PLAIN, "Note", "%s (%s)", x->title, x->cause);
 		if (!all)
 			continue;
@@ -267,6 +279,10 @@ static void put_healthy(struct page *p, const struct verdict *v)
 
 	if (!v->healthy)
 		return;
+	if (limit_note(v)) {
+		page_add(p, W_VERDICT, PAGE_GOOD, "Verdict", "%s", limit_note(v));
+		return;
+	}
 	if (v->limit && strcmp(v->limit, "cpu_bound") == 0)
 		page_add(p, W_VERDICT, PAGE_GOOD, "Verdict",
 			 "CPU-bound: it kept %s of its cores busy, and nothing was found that "

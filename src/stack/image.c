@@ -17,17 +17,22 @@
 
 static bool parse_line(struct scan line, const char *text, struct elf_mapping *ret)
 {
-	const char *mode, *device;
-	size_t mode_n, device_n;
+	const char *mode;
+	uint64_t major, minor;
+	size_t mode_n;
 
 	*ret = (struct elf_mapping){ 0 };
 	if (!scan_hex(&line, &ret->start) || !scan_lit(&line, "-") || !scan_hex(&line, &ret->end) ||
 	    !scan_word(&line, &mode, &mode_n) || mode_n < 4)
 		return false;
 	scan_blank(&line);
-	if (!scan_hex(&line, &ret->offset) || !scan_word(&line, &device, &device_n) ||
+	if (!scan_hex(&line, &ret->offset))
+		return false;
+	scan_blank(&line);
+	if (!scan_hex(&line, &major) || !scan_lit(&line, ":") || !scan_hex(&line, &minor) ||
 	    !scan_u64(&line, &ret->inode) || ret->start >= ret->end)
 		return false;
+	ret->device = major << 32 | (uint32_t)minor;
 	ret->readable = mode[0] == 'r';
 	ret->writable = mode[1] == 'w';
 	ret->executable = mode[2] == 'x';

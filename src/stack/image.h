@@ -13,6 +13,7 @@
 
 struct elf_mapping {
 	uint64_t start, end, offset, inode;
+	uint64_t device; /* major << 32 | minor */
 	bool readable, writable, executable;
 	uint32_t name; /* where the path begins in the text of maps, 0: none */
 	uint32_t name_n;

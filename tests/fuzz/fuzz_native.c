@@ -60,7 +60,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		check_place(p, at, 4 * LATER);
 	}
 	must(memory.reads < READS_MAX, "reads are bounded");
-	must(p->names.bytes <= NAMES_BYTES_MAX && p->rows.n <= NATIVE_ROWS_MAX,
+	must(p->names.bytes <= NAMES_BYTES_MAX && p->shared->names.bytes <= NATIVE_NAMES_BYTES &&
+		 p->shared->rows.n <= NATIVE_ROWS_MAX &&
+		 p->shared->counts.bytes <= NATIVE_BYTES_MAX,
 	     "what is kept is bounded");
 	native_close(p);
 	return 0;

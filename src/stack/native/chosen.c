@@ -70,9 +70,10 @@ static bool chooses(const struct elf_image *elf, const Elf64_Rela *r)
 	       (elf->machine == EM_AARCH64 ? R_AARCH64_IRELATIVE : R_X86_64_IRELATIVE);
 }
 
-/* The chosen function under every name of the one that chooses. */
-static void add_chosen(struct mem *m, struct native_image *image, const native_symbols *indirect,
-		       const Elf64_Rela *r)
+/* The chosen function under every name of the one that chooses. False: the loader has not filled in
+ * which one. */
+static bool add_chosen(struct mem *m, const struct native_image *image,
+		       const native_symbols *indirect, const Elf64_Rela *r, native_symbols *symbols)
 {
 	const struct elf_image *elf = &image->elf;
 	uint64_t chooser = (uint64_t)r->r_addend + elf->bias - elf->start, chosen = 0, end;
@@ -82,27 +83,32 @@ static void add_chosen(struct mem *m, struct native_image *image, const native_s
 
 		if (indirect->v[i].start != chooser)
 			continue;
-		if (!chosen &&
-		    (mem_read_u64(m, r->r_offset + elf->bias, &chosen) < 0 || chosen < elf->start ||
-		     chosen >= elf->end || native_function_end(m, image, chosen, &end) < 0))
-			return; /* not filled in, or leads elsewhere */
-		if (end - chosen > UINT32_MAX || image->symbols.n >= NATIVE_SYMBOLS)
-			return;
-		slot = vec_push(&image->symbols);
+		if (!chosen && mem_read_u64(m, r->r_offset + elf->bias, &chosen) < 0)
+			return false;
+		if (chosen < elf->start)
+			return false; /* nothing, or an address of the file */
+		if (chosen >= elf->end || native_function_end(m, image, chosen, &end) < 0)
+			return true; /* leads elsewhere */
+		if (end - elf->start > UINT32_MAX || symbols->n >= NATIVE_SYMBOLS)
+			return true;
+		slot = vec_push(symbols);
 		if (slot)
 			*slot =
-			    (struct native_symbol){ chosen - elf->start, (uint32_t)(end - chosen),
-						    indirect->v[i].name };
+			    (struct native_symbol){ (uint32_t)(chosen - elf->start),
+						    (uint32_t)(end - chosen), indirect->v[i].name };
 	}
+	return true;
 }
 
-void native_chosen(struct mem *m, struct native_image *image, const native_symbols *indirect)
+bool native_chosen(struct mem *m, const struct native_image *image, const native_symbols *indirect,
+		   native_symbols *symbols)
 {
 	struct table tables[2];
 	Elf64_Rela some[64];
+	bool all = true;
 
 	if (!indirect->n || !find_tables(m, &image->elf, tables))
-		return;
+		return true;
 	for (int t = 0; t < 2; t++) {
 		uint64_t n = tables[t].at && tables[t].n < RELOCATIONS ? tables[t].n : 0;
 
@@ -114,8 +120,9 @@ void native_chosen(struct mem *m, struct native_image *image, const native_symbo
 				break;
 			for (uint64_t k = 0; k < part; k++)
 				if (chooses(&image->elf, &some[k]))
-					add_chosen(m, image, indirect, &some[k]);
+					all &= add_chosen(m, image, indirect, &some[k], symbols);
 			i += part;
 		}
 	}
+	return all;
 }

@@ -26,12 +26,11 @@ static const char *name_of(const struct native_process *p, const struct elf_mapp
 static void forget_images(struct native_process *p)
 {
 	for (size_t i = 0; i < p->images.n; i++)
-		vec_done(&p->images.v[i].symbols);
-	p->images.n = p->places.n = p->rows.n = p->symbols_n = 0;
+		native_table_put(p->shared, p->images.v[i].table);
+	p->images.n = p->places.n = 0;
 	map_clear(&p->image_by_start);
 	map_clear(&p->place_by_symbol);
 	map_clear(&p->place_by_address);
-	map_clear(&p->row_by_pc);
 }
 
 static const struct elf_mapping *find(const elf_mappings *maps, uint64_t address)
@@ -60,7 +59,7 @@ static bool still_there(const struct native_process *p, const elf_mappings *now,
 		m = find(now, old->start);
 		if (!m || m->start != old->start || m->end != old->end ||
 		    m->offset != old->offset || m->inode != old->inode ||
-		    m->name_n != old->name_n ||
+		    m->device != old->device || m->name_n != old->name_n ||
 		    memcmp(text + m->name, name_of(p, old), m->name ? m->name_n : 0) != 0)
 			return false;
 	}
@@ -76,6 +75,33 @@ static void only_sorted(elf_mappings *maps)
 		if (!n || maps->v[i].start >= maps->v[n - 1].end)
 			maps->v[n++] = maps->v[i];
 	maps->n = n;
+}
+
+/* Of 200 KB of text of a process with 300 libraries, 25 are left: every name once, without the rest of
+ * the lines. Names stand in the order of the mappings, so none is written over before it was read. */
+static char *only_names(char *text, elf_mappings *maps)
+{
+	const struct elf_mapping *last = NULL;
+	size_t end = 1; /* 0 is no name */
+	char *fit;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		struct elf_mapping *m = &maps->v[i];
+
+		if (!m->name)
+			continue;
+		if (last && last->name_n == m->name_n &&
+		    memcmp(text + last->name, text + m->name, m->name_n) == 0) {
+			m->name = last->name;
+			continue;
+		}
+		memmove(text + end, text + m->name, m->name_n);
+		m->name = (uint32_t)end;
+		end += m->name_n;
+		last = m;
+	}
+	fit = realloc(text, end);
+	return fit ? fit : text;
 }
 
 /* Keeps what it has when maps cannot be read (the process has ended). */
@@ -103,7 +129,7 @@ static void read_maps(struct native_process *p)
 	if (now.n)
 		memset(p->image_of.v, 0, now.n * sizeof(p->image_of.v[0]));
 	free(p->maps_text);
-	p->maps_text = text;
+	p->maps_text = text ? only_names(text, &now) : NULL;
 	vec_done(&p->maps);
 	p->maps = now;
 	return;
@@ -198,6 +224,7 @@ static uint32_t image_at(struct native_process *p, size_t i)
 	const struct elf_mapping *m = &p->maps.v[i];
 	struct native_image image = { 0 }, *slot;
 	struct elf_image dynamic;
+	struct native_key key;
 	uint64_t index;
 	uint32_t number;
 
@@ -215,6 +242,12 @@ static uint32_t image_at(struct native_process *p, size_t i)
 	if (!vec_reserve(&p->images, p->images.n + 1) ||
 	    !map_put(&p->image_by_start, m->start, number))
 		return NATIVE_NONE;
+	native_identity(p->mem, m, &image.elf, &key);
+	image.table = native_table_get(p->shared, &key);
+	if (!image.table) {
+		map_del(&p->image_by_start, m->start);
+		return NATIVE_NONE;
+	}
 	slot = vec_push(&p->images);
 	*slot = image;
 	return number;
@@ -266,6 +299,19 @@ static void keep_address(struct native_process *p, uint64_t address, uint32_t pl
 	(void)map_put(&p->place_by_address, address, place);
 }
 
+/* Not by its index: a table that was dropped and read again need not have the same ones. */
+static uint64_t place_key(const struct native_process *p, const struct native_image *image,
+			  uint32_t symbol)
+{
+	uint64_t key = (uint64_t)(image - p->images.v) << 52;
+	const struct native_symbol *s;
+
+	if (symbol == NATIVE_NONE)
+		return key;
+	s = &image->table->symbols.v[symbol];
+	return key | (uint64_t)s->start << 20 | (s->size & 0xfffff);
+}
+
 bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 		  struct native_place *ret)
 {
@@ -290,7 +336,7 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 	if (!image)
 		return place_outside(p, m, ret);
 	symbol = native_symbol(p, image, address);
-	key = (uint64_t)(image - p->images.v) << 32 | (uint32_t)(symbol + 1); /* none: 0 */
+	key = place_key(p, image, symbol);
 	if (map_get(&p->place_by_symbol, key, &place)) {
 		keep_address(p, address, place);
 		*ret = p->places.v[place];
@@ -311,26 +357,31 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 
 int native_open_memory(struct native_process **ret, struct mem *m, const char *maps, size_t maps_n)
 {
+	int r = native_open(ret, NULL, 0);
+
+	if (r < 0)
+		return r;
+	(*ret)->mem = m;
+	(*ret)->fixed_maps = maps;
+	(*ret)->fixed_maps_n = maps_n;
+	return 0;
+}
+
+int native_open(struct native_process **ret, struct native_shared *shared, pid_t pid)
+{
 	struct native_process *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	mem_open(&p->own, 0);
-	p->mem = m;
-	p->fixed_maps = maps;
-	p->fixed_maps_n = maps_n;
+	p->shared = shared;
+	p->shared_own = !shared;
+	if (!shared && native_shared_open(&p->shared) < 0) {
+		free(p);
+		return -ENOMEM;
+	}
+	mem_open(&p->own, pid);
+	p->mem = &p->own;
 	*ret = p;
-	return 0;
-}
-
-int native_open(struct native_process **ret, pid_t pid)
-{
-	int r = native_open_memory(ret, NULL, NULL, 0);
-
-	if (r < 0)
-		return r;
-	mem_open(&(*ret)->own, pid);
-	(*ret)->mem = &(*ret)->own;
 	return 0;
 }
 
@@ -343,12 +394,12 @@ void native_close(struct native_process *p)
 	vec_done(&p->maps);
 	vec_done(&p->image_of);
 	vec_done(&p->places);
-	vec_done(&p->rows);
 	map_done(&p->image_by_start);
 	map_done(&p->place_by_symbol);
 	map_done(&p->place_by_address);
-	map_done(&p->row_by_pc);
 	names_done(&p->names);
+	if (p->shared_own)
+		native_shared_close(p->shared);
 	free(p->maps_text);
 	mem_close(&p->own);
 	free(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stack/native/names.h"
 
-#define BLOCK 16384
+#define BLOCK 4096
 
 static uint64_t hash_of(const char *text, size_t length)
 {
@@ -18,7 +18,7 @@ static char *room(struct names *n, size_t size)
 	char **slot;
 
 	if (n->block_cap - n->block_n < size) {
-		if (n->bytes + cap > NAMES_BYTES_MAX)
+		if (n->bytes + cap > (n->max ? n->max : NAMES_BYTES_MAX))
 			return NULL;
 		slot = vec_push(&n->blocks);
 		if (!slot)

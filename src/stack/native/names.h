@@ -8,12 +8,12 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-#define NAMES_BYTES_MAX (16u << 20) /* of a process: symbols have some 30 bytes each */
+#define NAMES_BYTES_MAX (2u << 20) /* where nothing else is said; symbols have some 30 bytes each */
 
 struct names {
 	VEC(char *) blocks;
 	size_t block_n, block_cap; /* used and size of the last block */
-	size_t bytes;
+	size_t bytes, max;         /* max 0: NAMES_BYTES_MAX */
 	VEC(const char *) texts;
 	struct map by_hash;
 };

@@ -24,6 +24,7 @@
 
 struct err;
 struct native_process;
+struct native_shared;
 struct native_perf;
 
 enum { NATIVE_FRAMES_MAX = 64 };
@@ -35,8 +36,22 @@ struct native_place {
 	bool libc;          /* of the C library, libpthread or the vdso: what waits, not what for */
 };
 
-/* -ENOMEM. Reads nothing yet. */
-int native_open(struct native_process **ret, pid_t pid);
+/* What processes that map the same files have in common: symbols and unwind rules of an image are read
+ * once, for all of them. 8 MB of symbols at most, and some 4 of rules and names. -ENOMEM. Is closed
+ * behind the processes. */
+int native_shared_open(struct native_shared **ret);
+void native_shared_close(struct native_shared *s);
+
+struct native_counts {
+	uint64_t built;   /* tables of symbols that were read, again as well */
+	uint64_t dropped; /* to make room; read again when they are needed */
+	size_t tables;    /* of an image each, also of processes that have ended */
+	size_t bytes;     /* of symbols now */
+};
+struct native_counts native_shared_counts(const struct native_shared *s);
+
+/* -ENOMEM. Reads nothing yet. shared may be NULL: then it has its own. */
+int native_open(struct native_process **ret, struct native_shared *shared, pid_t pid);
 void native_close(struct native_process *p);
 
 /* What an address is in; false: nothing is mapped there that we know. Mappings are read again when an

@@ -11,23 +11,11 @@
 #include "stack/native/names.h"
 #include "stack/native/native.h"
 #include "stack/native/rules.h"
+#include "stack/native/shared.h"
 
 #define NATIVE_NONE     UINT32_MAX
-#define NATIVE_WINDOW   8192  /* bytes of stack read at a time: some 40 frames */
-#define NATIVE_ROWS_MAX 2048  /* program counters whose unwind rule is kept: 1 MB */
-#define NATIVE_SEEN_MAX 65536 /* addresses whose place is kept: 3 MB */
-/* Symbols kept of an image: 4 MB; libtorch_cpu has some 150,000. And of a process: 32 MB. */
-#define NATIVE_SYMBOLS     (1u << 18)
-#define NATIVE_SYMBOLS_ALL (1u << 21)
-
-/* A function, by address in the image. */
-struct native_symbol {
-	uint64_t start; /* from the image's lowest address */
-	uint32_t size;
-	uint32_t name; /* in the image's table of strings */
-};
-
-typedef VEC(struct native_symbol) native_symbols;
+#define NATIVE_WINDOW   8192 /* bytes of stack read at a time: some 40 frames */
+#define NATIVE_SEEN_MAX 8192 /* addresses whose place is kept: 400 KB */
 
 /* The sorted index of functions with unwind rules (.eh_frame_hdr). */
 struct native_index {
@@ -39,12 +27,15 @@ struct native_index {
 struct native_image {
 	struct elf_image elf; /* symbols 0: it has none that we can read */
 	struct native_index index;
-	native_symbols symbols;
+	struct native_table *table;
 	const char *file;
-	bool libc, symbols_read;
+	bool libc;
+	bool unreadable; /* the symbols, from this process */
 };
 
 struct native_process {
+	struct native_shared *shared;
+	bool shared_own;
 	struct mem own, *mem;
 	const char *fixed_maps; /* not NULL: a test's, instead of the process's */
 	size_t fixed_maps_n;
@@ -57,15 +48,11 @@ struct native_process {
 
 	VEC(struct native_image) images;
 	struct map image_by_start;
-	size_t symbols_n; /* of all images */
 	struct names names;
 
 	VEC(struct native_place) places;
-	struct map place_by_symbol; /* image << 32 | symbol + 1 */
+	struct map place_by_symbol; /* image << 52 | start << 20 | size, 0 0: none */
 	struct map place_by_address;
-
-	VEC(struct native_row) rows;
-	struct map row_by_pc;
 
 	uint8_t window[NATIVE_WINDOW];
 	uint64_t window_at;
@@ -82,15 +69,17 @@ const struct elf_mapping *native_mapping(struct native_process *p, uint64_t addr
 struct native_image *native_image(struct native_process *p, const struct elf_mapping *mapping,
 				  uint64_t address);
 
-/* Index of the function that covers an address (not relative), NATIVE_NONE: none. */
+/* Index of the function that covers an address (not relative), NATIVE_NONE: none. Good until the next
+ * call. */
 uint32_t native_symbol(struct native_process *p, struct native_image *image, uint64_t address);
 /* Its name, kept; "" when that cannot be read. */
 const char *native_symbol_name(struct native_process *p, const struct native_image *image,
 			       uint32_t symbol);
 
 /* Functions that are chosen when a library is loaded (memcpy: one for each kind of CPU): adds those that
- * were chosen to the image's symbols. `indirect` are those that choose. */
-void native_chosen(struct mem *m, struct native_image *image, const native_symbols *indirect);
+ * were chosen to the symbols. `indirect` are those that choose. False: some are not chosen yet. */
+bool native_chosen(struct mem *m, const struct native_image *image, const native_symbols *indirect,
+		   native_symbols *symbols);
 /* The end of the function that has an unwind rule at pc: 0, or -ENOENT. */
 int native_function_end(struct mem *m, const struct native_image *image, uint64_t pc,
 			uint64_t *ret);

@@ -80,23 +80,24 @@ static int count(struct mem *m, const struct elf_image *elf, uint32_t *ret_first
 	return head[1] <= SYMBOLS_MAX ? 0 : -ENOENT;
 }
 
-static bool keep(struct native_image *image, native_symbols *indirect, const Elf64_Sym *symbol)
+static bool keep(const struct elf_image *elf, native_symbols *symbols, native_symbols *indirect,
+		 const Elf64_Sym *symbol)
 {
-	const struct elf_image *elf = &image->elf;
 	uint64_t start = symbol->st_value + elf->bias - elf->start, span = elf->end - elf->start;
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	struct native_symbol *slot;
 
 	if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
 	    !symbol->st_size || start >= span || symbol->st_size > span - start ||
-	    symbol->st_size > UINT32_MAX || symbol->st_name >= elf->strings_n)
+	    start > UINT32_MAX || symbol->st_size > UINT32_MAX || symbol->st_name >= elf->strings_n)
 		return true;
-	if (image->symbols.n == NATIVE_SYMBOLS || indirect->n == INDIRECT_MAX)
+	if (symbols->n == NATIVE_SYMBOLS || indirect->n == INDIRECT_MAX)
 		return false;
-	slot = type == STT_FUNC ? vec_push(&image->symbols) : vec_push(indirect);
+	slot = type == STT_FUNC ? vec_push(symbols) : vec_push(indirect);
 	if (!slot)
 		return false;
-	*slot = (struct native_symbol){ start, (uint32_t)symbol->st_size, symbol->st_name };
+	*slot =
+	    (struct native_symbol){ (uint32_t)start, (uint32_t)symbol->st_size, symbol->st_name };
 	return true;
 }
 
@@ -112,16 +113,13 @@ static int by_start(const void *a, const void *b)
 }
 
 /* By address, 11 bits at a time: of the 6 ms that 35,000 symbols took with qsort(), 2 are left; libtorch
- * has four times as many, and every worker process has it. The result takes no more room than it needs. */
+ * has four times as many. The result takes no more room than it needs. */
 static void sort_symbols(native_symbols *s)
 {
 	struct native_symbol *to = malloc(s->n * sizeof(*to)), *from = s->v;
 	size_t i, k;
 
-	for (i = 0; to && i < s->n && s->v[i].start <= UINT32_MAX; i++)
-		;
-	if (!to || i < s->n) {
-		free(to);
+	if (!to) {
 		qsort(s->v, s->n, sizeof(s->v[0]), by_start);
 		return;
 	}
@@ -149,55 +147,68 @@ static void sort_symbols(native_symbols *s)
 	}
 }
 
-static void read_symbols(struct native_process *p, struct native_image *image)
+/* 0; -errno: the process is gone, or hides them. What was read before that is right. */
+static int read_symbols(struct mem *m, const struct elf_image *elf, native_symbols *symbols,
+			native_symbols *indirect)
 {
-	struct mem *m = p->mem;
 	Elf64_Sym some[READ_AT_ONCE];
-	native_symbols indirect = { 0 };
 	uint32_t i, n;
+	int r = count(m, elf, &i, &n);
 
-	if (!image->elf.symbols || p->symbols_n >= NATIVE_SYMBOLS_ALL ||
-	    count(m, &image->elf, &i, &n) < 0)
-		return;
-	while (i < n) {
+	while (r == 0 && i < n) {
 		uint32_t part = n - i < READ_AT_ONCE ? n - i : READ_AT_ONCE;
 
-		if (mem_read(m, image->elf.symbols + i * sizeof(some[0]), some,
-			     part * sizeof(some[0])) < 0)
-			break;
-		for (uint32_t k = 0; k < part; k++)
-			if (!keep(image, &indirect, &some[k]))
+		r = mem_read(m, elf->symbols + i * sizeof(some[0]), some, part * sizeof(some[0]));
+		for (uint32_t k = 0; r == 0 && k < part; k++)
+			if (!keep(elf, symbols, indirect, &some[k]))
 				n = i; /* the table is full: what is in it stays right */
 		i += part;
 	}
-	native_chosen(m, image, &indirect);
+	return r;
+}
+
+/* What one process cannot give, another one may: others are not left with the part that was read. */
+static void fill(struct native_process *p, struct native_image *image)
+{
+	struct native_table *t = image->table;
+	native_symbols symbols = { 0 }, indirect = { 0 };
+	int r = read_symbols(p->mem, &image->elf, &symbols, &indirect);
+
+	image->unreadable = r < 0;
+	if (r == 0 || !t->key.inode) {
+		t->early = !native_chosen(p->mem, image, &indirect, &symbols);
+		t->early_n += t->early;
+		if (symbols.n)
+			sort_symbols(&symbols);
+		t->symbols = symbols;
+		native_table_filled(p->shared, t);
+	} else {
+		vec_done(&symbols);
+	}
 	vec_done(&indirect);
-	p->symbols_n += image->symbols.n;
-	if (image->symbols.n)
-		sort_symbols(&image->symbols);
 }
 
 uint32_t native_symbol(struct native_process *p, struct native_image *image, uint64_t address)
 {
+	struct native_table *t = image->table;
 	uint64_t at = address - image->elf.start;
 	size_t low = 0, high;
 
-	if (!image->symbols_read) {
-		read_symbols(p, image);
-		image->symbols_read = true;
-	}
-	high = image->symbols.n;
+	if (!t->symbols_read && !image->unreadable && image->elf.symbols)
+		fill(p, image);
+	t->used = ++p->shared->uses;
+	high = t->symbols.n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (image->symbols.v[middle].start <= at)
+		if (t->symbols.v[middle].start <= at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	/* The nearest below may be a short one inside a long one: a few steps back are looked at. */
 	for (unsigned i = 0; i < 4 && low; i++, low--) {
-		const struct native_symbol *s = &image->symbols.v[low - 1];
+		const struct native_symbol *s = &t->symbols.v[low - 1];
 
 		if (at - s->start < s->size)
 			return (uint32_t)(low - 1);
@@ -250,13 +261,17 @@ static bool better(const char *a, size_t a_n, const char *b, size_t b_n)
 const char *native_symbol_name(struct native_process *p, const struct native_image *image,
 			       uint32_t symbol)
 {
-	const struct native_symbol *all = image->symbols.v, is = all[symbol];
+	const native_symbols *of = &image->table->symbols;
+	const struct native_symbol *all = of->v, is = all[symbol];
 	char best[NAME_MAX_N], next[NAME_MAX_N];
+	const char *kept = native_name_find(p->shared, image->table, &is);
 	size_t best_n = 0, n;
 
+	if (kept)
+		return kept;
 	while (symbol && all[symbol - 1].start == is.start && all[symbol - 1].size == is.size)
 		symbol--;
-	for (unsigned i = 0; i < ALIASES_MAX && symbol < image->symbols.n; i++, symbol++) {
+	for (unsigned i = 0; i < ALIASES_MAX && symbol < of->n; i++, symbol++) {
 		if (all[symbol].start != is.start || all[symbol].size != is.size)
 			break;
 		n = read_name(p->mem, &image->elf, all[symbol].name, next);
@@ -265,5 +280,6 @@ const char *native_symbol_name(struct native_process *p, const struct native_ima
 		memcpy(best, next, n + 1);
 		best_n = n;
 	}
-	return names_keep(&p->names, best, best_n);
+	kept = native_name_keep(p->shared, image->table, &is, best, best_n);
+	return kept ? kept : names_keep(&p->names, best, best_n);
 }

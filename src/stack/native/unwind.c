@@ -33,6 +33,7 @@ static const struct machine aarch64 = {
 struct walk {
 	struct native_process *p;
 	const struct machine *machine;
+	uint64_t start; /* of the image of this frame: rules count from it */
 	uint64_t registers[COLUMNS];
 	uint64_t known; /* bit per register */
 	int64_t now_ns;
@@ -69,28 +70,6 @@ static bool stack_word(void *arg, uint64_t at, uint64_t *ret)
 	return true;
 }
 
-/* The rule at pc, kept for the next time; NULL: none. Good until the next call. */
-static const struct native_row *rule_at(struct walk *w, struct native_image *image, uint64_t pc)
-{
-	struct native_process *p = w->p;
-	uint32_t number;
-
-	if (map_get(&p->row_by_pc, pc, &number))
-		return &p->rows.v[number];
-	if (p->rows.n >= NATIVE_ROWS_MAX) {
-		map_clear(&p->row_by_pc);
-		p->rows.n = 0;
-	}
-	number = (uint32_t)p->rows.n;
-	if (!vec_reserve(&p->rows, p->rows.n + 1) ||
-	    native_row_find(p->mem, image, pc, &p->rows.v[number]) < 0)
-		return NULL;
-	/* Without memory for the key it is found again next time, in the same room. */
-	if (map_put(&p->row_by_pc, pc, number))
-		p->rows.n++;
-	return &p->rows.v[number];
-}
-
 static bool evaluate(struct walk *w, const struct rule *rule, const uint64_t *first, uint64_t *ret)
 {
 	uint8_t code[EXPRESSION_MAX];
@@ -100,7 +79,7 @@ static bool evaluate(struct walk *w, const struct rule *rule, const uint64_t *fi
 	size_t n = (size_t)rule->extra;
 
 	if (rule->extra < 0 || n > sizeof(code) ||
-	    mem_read(w->p->mem, (uint64_t)rule->value, code, n) < 0)
+	    mem_read(w->p->mem, w->start + (uint64_t)rule->value, code, n) < 0)
 		return false;
 	return rules_evaluate((struct bytes){ .p = code, .end = code + n }, &machine, first, ret);
 }
@@ -215,7 +194,8 @@ size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t
 			w.registers[16] = pc;
 			w.known |= 1ull << 16;
 		}
-		row = n < max ? rule_at(&w, image, look) : NULL;
+		w.start = image->elf.start;
+		row = n < max ? native_row(p->shared, p->mem, image, look) : NULL;
 		if (!row || !step(&w, row, n == 1, &pc))
 			break;
 		look = row->signal ? pc : pc - 1;

@@ -8,6 +8,7 @@
 
 #define ATTEMPTS       4  /* readings of a thread that tears */
 #define ATTEMPTS_HEAP  10 /* the same before 3.11 */
+#define ATTEMPTS_LIST  10 /* readings of a list of threads that come and go */
 #define ROUNDS_BESIDES 5  /* those that only learn where to look or what a function is called */
 #define FRESH          16u /* ticks for which a function that was seen is taken to be still the same */
 #define YOUNG          32u /* sightings for which a function is compared each time */
@@ -379,7 +380,7 @@ static int begin(struct py_process *p, struct py_stacks *out)
 {
 	int r = -EBADMSG;
 
-	for (unsigned i = 0; i < ATTEMPTS && r == -EBADMSG; i++) {
+	for (unsigned i = 0; i < ATTEMPTS_LIST && r == -EBADMSG; i++) {
 		p->counts.retries += i != 0;
 		if (i && (r = py_interps_list(p)) < 0)
 			break;

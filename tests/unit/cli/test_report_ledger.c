@@ -20,7 +20,7 @@ static void time_section(void **state)
 			    "\nWhere the time went: main thread of python3, pid 4711\n"
 			    "STATE                                    SHARE    TIME\n"
 			    "data_wait    waiting for data             61 %  24.4 s  ######\n"
-			    "     93 % Queue.get  .../queues.py:102\n"
+			    "     93 % Queue.get  /usr/lib/python3.11/multiprocessing/queues.py:102\n"
 			    "gpu_wait     waiting for the GPU          22 %   8.8 s  ##\n"
 			    "python       user code                   9.0 %   3.6 s  #\n"
 			    "cpu_queue    queued for a CPU            5.0 %   2.0 s  #\n"
@@ -43,18 +43,18 @@ static void cpu_section(void **state)
 	assert_string_equal(
 	    buf_text(&out),
 	    "\nWho used the CPU\n"
-	    "ROLE                                              CORES  SHARE  PROCS  THREADS\n"
-	    "loader_worker                                      3.20   64 %      4        4\n"
-	    "     71 % Images.decode  .../data/loader.py:41\n"
-	    "     18 % jpeg_read_scanlines  .../libjpeg.so.62\n"
+	    "ROLE                   CORES  SHARE  PROCS  THREADS\n"
+	    "loader_worker           3.20   64 %      4        4\n"
+	    "     71 % Images.decode  /home/somebody/projects/training/data/loader.py:41\n"
+	    "     18 % jpeg_read_scanlines  /usr/lib/x86_64-linux-gnu/libjpeg.so.62\n"
 	    "    0.4 % /usr/lib/libz.so.1\n"
-	    "main                                               0.95   19 %      1        1\n"
-	    "     50 % ...longer_than_its_column  train.py:88\n"
-	    "framework_threads                                  0.50   10 %      1        3\n"
-	    "kernel_side                                        0.20  4.0 %      0        0\n"
-	    "other                                              0.10  2.0 %      -        -\n"
-	    "unaccounted                                        0.05  1.0 %\n"
-	    "charged by the kernel                              5.00  100 %\n");
+	    "main                    0.95   19 %      1        1\n"
+	    "     50 % a_function_with_a_name_that_is_longer_than_its_column  train.py:88\n"
+	    "framework_threads       0.50   10 %      1        3\n"
+	    "kernel_side             0.20  4.0 %      0        0\n"
+	    "other                   0.10  2.0 %      -        -\n"
+	    "unaccounted             0.05  1.0 %\n"
+	    "charged by the kernel   5.00  100 %\n");
 	verdict_done(&v);
 }
 

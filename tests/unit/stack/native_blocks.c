@@ -25,6 +25,10 @@ void NAME(arrays)(struct things *t, struct truth *truth);
 void NAME(handler)(int number);
 void NAME(signals)(struct things *t, struct truth *truth);
 void NAME(middle)(enum block what, struct things *t, struct truth *truth);
+void NAME(outer)(enum block what, struct things *t, struct truth *truth);
+unsigned NAME(burn_much)(unsigned rounds);
+unsigned NAME(burn_little)(unsigned rounds);
+unsigned NAME(burn_forever)(void);
 
 static struct truth *of_handler;
 

@@ -144,7 +144,7 @@ static void test_shares(void **state)
 		skip();
 	pid = start(ONE_BURNER);
 	tid = wait_for(&shared->burner);
-	assert_int_equal(native_open(&p, pid), 0);
+	assert_int_equal(native_open(&p, NULL, pid), 0);
 	assert_int_equal(native_perf_open(&perf, 997, 8), 0);
 	assert_int_equal(native_perf_newest(perf, tid, chain, 64, &ns), 0);
 	assert_int_equal(native_perf_watch(perf, tid), 0);
@@ -220,7 +220,7 @@ static void test_chain(void **state)
 		skip();
 	pid = start(FRAMED_BURNER);
 	tid = wait_for(&shared->framed);
-	assert_int_equal(native_open(&p, pid), 0);
+	assert_int_equal(native_open(&p, NULL, pid), 0);
 	assert_int_equal(native_perf_open(&perf, 500, 8), 0);
 	assert_int_equal(native_perf_watch(perf, tid), 0);
 	for (int i = 0; i < 50; i++) {
