@@ -242,31 +242,70 @@ static void put_gpu_processes(const struct cli *cli, const struct usage *u, stru
 		buf_printf(out, "and %zu more that had less memory\n", left_out);
 }
 
+/* The same of another process: how stacks are read is told of each. */
+static bool same_event(const struct window_event *a, const struct window_event *b)
+{
+	return a->kind == EVENT_STACKS && b->kind == EVENT_STACKS && a->text && b->text &&
+	       strcmp(a->text, b->text) == 0;
+}
+
+struct shown_event {
+	const struct window_event *event;
+	size_t times;
+};
+
+/* Those to show, and how many processes each is told of. */
+static size_t fold_events(const struct window_event *events, size_t n, struct shown_event *ret,
+			  size_t *ret_left)
+{
+	size_t shown = 0;
+
+	*ret_left = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < shown && !same_event(&events[i], ret[k].event))
+			k++;
+		if (k < shown)
+			ret[k].times++;
+		else if (shown < EVENTS_SHOWN)
+			ret[shown++] = (struct shown_event){ &events[i], 1 };
+		else
+			++*ret_left;
+	}
+	return shown;
+}
+
 static void put_events(const struct cli *cli, const struct window *w, struct buf *out)
 {
 	const struct run_info *run = window_run(w);
 	auto_done(table) struct table t = { .bold = cli->color_out, .widest = EVENT_WIDEST };
-	size_t n = 0, shown = 0;
+	struct shown_event rows[EVENTS_SHOWN];
+	size_t n = 0, left, shown;
 	const struct window_event *events = w->ops->events(w->src, &n);
 
 	table_column(&t, "AFTER", true);
 	table_column(&t, "EVENT", false);
 	table_column(&t, "WHAT", false);
-	for (size_t i = 0; i < n && shown < EVENTS_SHOWN; i++, shown++) {
+	shown = fold_events(events, n, rows, &left);
+	for (size_t i = 0; i < shown; i++) {
+		const struct window_event *e = rows[i].event;
 		char text[32];
 
-		table_cell(
-		    &t, num_seconds(((double)events[i].t_ns - (double)run->started_mono_ns) / 1e9,
-				    text, sizeof(text)));
-		table_cell(&t, event_kind_name(events[i].kind));
-		table_cell(&t, events[i].text ? events[i].text : "");
+		table_cell(&t, num_seconds(((double)e->t_ns - (double)run->started_mono_ns) / 1e9,
+					   text, sizeof(text)));
+		table_cell(&t, event_kind_name(e->kind));
+		if (rows[i].times > 1)
+			table_cellf(&t, "%s (%zu processes)", e->text, rows[i].times);
+		else
+			table_cell(&t, e->text ? e->text : "");
 	}
 	if (!shown)
 		return;
 	put_heading(cli, "Events", out);
 	table_print(&t, out);
-	if (n > shown)
-		buf_printf(out, "and %zu more: spotter sql 'SELECT * FROM event'\n", n - shown);
+	if (left)
+		buf_printf(out, "and %zu more: spotter sql 'SELECT * FROM event'\n", left);
 }
 
 /* The metrics that were missing for this reason, each once, however many things lack it. */

@@ -134,7 +134,7 @@ void report_time(const struct verdict *v, bool color, struct buf *out)
 	table_column(&t, "TIME", true);
 	table_column(&t, "", false);
 	for (size_t i = 0; i < n; i++) {
-		put_state(&t, lines[i]->role, time_state_words(lines[i]->role), lines[i]->share,
+		put_state(&t, lines[i]->role, time_state_words(v, lines[i]->role), lines[i]->share,
 			  lines[i]->seconds);
 		put_functions(&t, lines[i]);
 		sum += lines[i]->seconds;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/source_text.h"
 
+#include "base/auto.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -20,6 +24,7 @@ enum {
 	FILE_BYTES_MAX = 2 << 20,
 	PATH_BYTES = 1024,
 	STACK_BYTES = 64 << 10,
+	LOCKS_MAX = 1 << 20,
 	STOP_MS = 50,
 };
 
@@ -74,22 +79,66 @@ static void source_free(struct source_text *s)
 	free(s);
 }
 
-/* Only what is a plain file: a FIFO of that name would wait for a writer. */
-static char *read_whole(const char *path, int64_t started_ns, size_t *ret_n)
+/* Without opening it: what is behind a name may be a FIFO whose writer would be let go, or a device that
+ * does something. Links lead nowhere outside of `folder` (its root is the process's), as they would not
+ * for the process. Linux 5.6; before that, or where a filter refuses it, there is no source. */
+static int find_file(const char *folder, const char *path, bool in_root)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-	char *text = NULL;
-	ssize_t n = -1;
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve =
+				    RESOLVE_NO_MAGICLINKS | (in_root ? RESOLVE_IN_ROOT : 0) };
+	int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	long fd = dir < 0 ? -1 : syscall(SYS_openat2, dir, path, &how, sizeof(how));
 
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_BYTES_MAX &&
-	    st.st_mtim.tv_sec <= started_ns / NS_PER_S)
-		text = malloc((size_t)st.st_size + 1);
-	if (text)
-		n = read(fd, text, (size_t)st.st_size);
-	close(fd);
+	if (dir >= 0)
+		close(dir);
+	return (int)fd;
+}
+
+/* Opening a file breaks the lease another process has on it, by a signal that kills who did not expect it.
+ * "1: LEASE  ACTIVE    WRITE 4711 fe:00:393218 0 EOF". */
+static bool is_leased(const struct stat *st)
+{
+	size_t n = 0;
+	int error = 0;
+	auto_free char *text = io_slurp(AT_FDCWD, "/proc/locks", LOCKS_MAX, &n, &error);
+	char inode[32];
+
+	if (!text)
+		return error == -EFBIG; /* not to be known: better no source */
+	snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)st->st_ino);
+	for (char *at = text; (at = strstr(at, "LEASE")); at++) {
+		char *end = strchrnul(at, '\n'), *found = strstr(at, inode);
+
+		if (found && found < end)
+			return true;
+	}
+	return false;
+}
+
+/* Opens what was found for reading: only a plain file that is no newer than the process. */
+static int open_found(int found, int64_t started_ns, size_t *ret_size)
+{
+	struct stat st;
+	char path[40];
+
+	if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX ||
+	    st.st_mtim.tv_sec > started_ns / NS_PER_S || is_leased(&st))
+		return -1;
+	*ret_size = (size_t)st.st_size;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+static char *read_whole(int found, int64_t started_ns, size_t *ret_n)
+{
+	size_t size = 0;
+	int fd = open_found(found, started_ns, &size);
+	char *text = fd >= 0 ? malloc(size + 1) : NULL;
+	ssize_t n = text ? read(fd, text, size) : -1;
+
+	if (fd >= 0)
+		close(fd);
 	if (n < 0) {
 		free(text);
 		return NULL;
@@ -101,14 +150,17 @@ static char *read_whole(const char *path, int64_t started_ns, size_t *ret_n)
 /* As the process sees it: its root, or its working folder for a relative path. */
 static char *read_source(const struct question *q, size_t *ret_n)
 {
-	char path[PATH_BYTES + 64];
+	bool absolute = q->file[0] == '/';
+	char folder[64];
 	char *text;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s/%.*s", (int)q->pid,
-		 q->file[0] == '/' ? "root" : "cwd", PATH_BYTES, q->file);
-	text = read_whole(path, q->started_ns, ret_n);
-	if (!text && q->file[0] == '/' && clock_pid_cpu_ns(q->pid) < 0)
-		text = read_whole(q->file, q->started_ns, ret_n);
+	snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)q->pid, absolute ? "root" : "cwd");
+	fd = find_file(folder, q->file, absolute);
+	if (fd < 0)
+		return NULL;
+	text = read_whole(fd, q->started_ns, ret_n);
+	close(fd);
 	return text;
 }
 
@@ -275,8 +327,11 @@ void source_text_ask(struct source_text *s, uint32_t place, pid_t pid, int64_t s
 {
 	struct question *q = NULL;
 
-	/* "<string>", "<frozen importlib._bootstrap>" are no files. */
-	if (!s || line <= 0 || file[0] == '<' || !file[0])
+	size_t n = strnlen(file, PATH_BYTES);
+
+	/* "<string>", "<frozen importlib._bootstrap>" are no files; and what a program calls its code is
+	 * its own affair: only what is named as Python source is looked at, not "/etc/shadow". */
+	if (!s || line <= 0 || n < 4 || n >= PATH_BYTES || strcmp(file + n - 3, ".py") != 0)
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (s->questions.n - s->first < WAITING_MAX)

@@ -18,10 +18,9 @@ enum {
 	DESCRIPTORS_LEAST = 64,
 	DESCRIPTORS_MOST = 3000,
 	PERF_THREADS = 32,
+	COST_SHARE = 200, /* at most half a per cent of the time for one process that is none */
+	ATTACH_MS = 2,    /* for finding interpreters, in one look */
 };
-
-/* Sampled leaves at this rate of a thread's CPU time: one within any period of the stack clock. */
-static const double perf_hz = 99;
 
 /* A quarter of what may be open: the rest is for the sampler, the record, and readers of memory. */
 static size_t descriptors(void)
@@ -35,6 +34,14 @@ static size_t descriptors(void)
 	return n > DESCRIPTORS_MOST ? DESCRIPTORS_MOST : n < DESCRIPTORS_LEAST ? 0 : n;
 }
 
+/* Each takes a descriptor: where those are few the record needs them more. */
+static size_t perf_threads(void)
+{
+	size_t n = descriptors() / 8;
+
+	return n < PERF_THREADS ? n : PERF_THREADS;
+}
+
 int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz)
 {
 	*j = (struct stack_job){ .tally = tally, .period_ns = (int64_t)(1e9 / hz), .stride = 1 };
@@ -42,7 +49,7 @@ int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz)
 		return -ENOMEM;
 	if (native_shared_open(&j->shared) < 0)
 		j->shared = NULL;
-	if (native_perf_open(&j->perf, perf_hz, PERF_THREADS) < 0)
+	if (native_perf_open(&j->perf, 0, perf_threads()) < 0)
 		j->perf = NULL;
 	j->source = source_text_start();
 	return 0;
@@ -73,6 +80,7 @@ void stack_job_close(struct stack_job *j)
 	if (j->waits)
 		wait_job_close(j->waits);
 	native_perf_close(j->perf);
+	py_stacks_done(&j->again);
 	source_text_stop(j->source);
 }
 
@@ -146,7 +154,7 @@ static void count_gone(struct stack_job *j, const struct py_process *py)
 
 static void proc_drop(struct stack_job *j, struct stack_proc *p)
 {
-	uint32_t at = 0, last = (uint32_t)j->procs.n - 1;
+	uint32_t at = 0, by_pid, last = (uint32_t)j->procs.n - 1;
 
 	if (!map_get(&j->by_entity, p->entity, &at))
 		return;
@@ -156,7 +164,9 @@ static void proc_drop(struct stack_job *j, struct stack_proc *p)
 	if (p->py)
 		count_gone(j, p->py);
 	map_del(&j->by_entity, p->entity);
-	map_del(&j->by_pid, (uint64_t)p->pid);
+	/* Its number may be another's by now. */
+	if (map_get(&j->by_pid, (uint64_t)p->pid, &by_pid) && by_pid == at)
+		map_del(&j->by_pid, (uint64_t)p->pid);
 	j->procs.v[at] = j->procs.v[last];
 	j->procs.n--;
 	if (at != last) {
@@ -272,25 +282,48 @@ static void attached(struct stack_proc *p, int result, const struct err *e, int6
 		p->again_ns = REFUSED_TRY_MS * NS_PER_MS;
 	}
 	p->try_ns = now_ns + p->again_ns;
+	/* One that starts will soon be there; where there is none, none may ever come. */
 	if (p->again_ns < LAST_TRY_MS * NS_PER_MS)
-		p->again_ns = p->again_ns * 3 / 2;
+		p->again_ns = result == -EAGAIN ? p->again_ns * 3 / 2 : p->again_ns * 3;
+}
+
+/* Who has waited longest: those that were never tried first. */
+static struct stack_proc *next_to_try(const struct stack_job *j, int64_t now_ns)
+{
+	struct stack_proc *p = NULL;
+
+	for (size_t i = 0; i < j->procs.n; i++) {
+		struct stack_proc *x = j->procs.v[i];
+
+		if (!x->py && !x->gone && now_ns >= x->try_ns && (!p || x->try_ns < p->try_ns))
+			p = x;
+	}
+	return p;
 }
 
 void stack_job_attach(struct stack_job *j, int64_t now_ns)
 {
-	struct stack_proc *p = NULL, *parent;
-	struct err e = { 0 };
+	int64_t until = now_ns + ATTACH_MS * NS_PER_MS;
+	struct stack_proc *p;
 
-	for (size_t i = 0; i < j->procs.n && !p; i++) {
-		struct stack_proc *x = j->procs.v[i];
+	do {
+		struct err e = { 0 };
+		const struct stack_proc *parent;
+		int64_t begun, cost;
+		int result;
 
-		if (!x->py && !x->gone && now_ns >= x->try_ns)
-			p = x;
-	}
-	if (!p)
-		return;
-	parent = proc_of(j, p->parent);
-	attached(p, py_attach(&p->py, p->pid, parent ? parent->py : NULL, &e), &e, now_ns);
+		p = next_to_try(j, now_ns);
+		if (!p)
+			return;
+		parent = proc_of(j, p->parent);
+		begun = clock_mono_ns();
+		result = py_attach(&p->py, p->pid, parent ? parent->py : NULL, &e);
+		attached(p, result, &e, now_ns);
+		/* Dear where a process has very many mappings: then rarely, whatever the turn. */
+		cost = clock_mono_ns() - begun;
+		if (p->try_ns < now_ns + COST_SHARE * cost)
+			p->try_ns = now_ns + COST_SHARE * cost;
+	} while (clock_mono_ns() < until);
 }
 
 static void tell_python(struct stack_proc *p, const struct err *no_leaf, struct frame *f)

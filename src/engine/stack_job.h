@@ -81,6 +81,10 @@ struct stack_job {
 	struct stack_counts counts;
 	struct py_counts gone_counts; /* of processes that were let go */
 	bool joined;                  /* a sampled native leaf was had */
+	struct py_stacks again;       /* the second look of a pair around a native sample */
+	uint32_t leaf_turn;           /* which thread of a process is asked for its native leaf */
+	bool asked;                   /* one was, in this look */
+	int64_t leaf_ns;              /* when it was armed */
 	int64_t period_ns;            /* of the clock now */
 	/* Those that do not lead (loader workers, mostly, which are many and alike) take turns: each is
 	 * looked at every `stride` times. */
@@ -93,13 +97,18 @@ int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz);
 void stack_job_close(struct stack_job *j);
 /* One life of a frame, copied. */
 void stack_job_life(struct stack_job *j, const struct life *l, int64_t wall_ns, int64_t boot_ns);
-/* Looks for Python in at most one process that is due. */
+/* Looks for Python in processes that are due, for 2 ms or one. */
 void stack_job_attach(struct stack_job *j, int64_t now_ns);
 /* The readers of a process were refused, or work: what the record should say about it, once. */
 void stack_job_tell(struct stack_job *j, struct frame *f);
 /* 1, 2, 3: what could be observed so far. */
 int stack_job_level(const struct stack_job *j);
 
+/* stack_leaf.c: around the reading of a process's stacks. Who is asked for its native leaf, NULL: nobody;
+ * then whether one was had that is proven to be of the stack just read. */
+struct stack_thread *stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place);
+bool stack_leaf_end(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
+		    struct native_place *ret);
 /* stack_look.c: one sample of every thread of the job, added to the tally. */
 void stack_job_look(struct stack_job *j, int64_t now_ns);
 

@@ -13,7 +13,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SWEEP_S = 10, UNWIND_MAX = 24 };
+enum {
+	SWEEP_S = 10,
+	UNWIND_MAX = 24,
+	HALF_DEPTH = (STACK_DEPTH_MAX - STACK_NATIVE_DEPTH) / 2 - 1,
+};
 
 static bool on_cpu(enum wait_kind kind)
 {
@@ -76,7 +80,15 @@ static uint32_t place_of(struct stack_job *j, struct stack_proc *p, const struct
 	return id;
 }
 
-/* Outermost first; a stack that is too deep keeps its outer frames, which is true of it as well. */
+/* Where frames in the middle of a stack are left out: not in any file. */
+static uint32_t gap_place(struct stack_job *j)
+{
+	return stack_book_place(
+	    &j->tally->book,
+	    &(struct place){ .kind = PLACE_PYTHON, .function = "[...]", .file = "", .source = "" });
+}
+
+/* Outermost first. Of a stack that is too deep the middle is left out, and a place says so. */
 static uint32_t node_of(struct stack_job *j, struct stack_proc *p, const struct py_thread *t,
 			uint8_t *flags)
 {
@@ -84,10 +96,11 @@ static uint32_t node_of(struct stack_job *j, struct stack_proc *p, const struct 
 	uint32_t node = 0, next;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		next =
-		    i < STACK_DEPTH_MAX - STACK_NATIVE_DEPTH
-			? stack_book_node(&j->tally->book, node, place_of(j, p, &f[t->n - 1 - i]))
-			: 0;
+		bool gap = t->n > 2 * HALF_DEPTH && i == HALF_DEPTH;
+
+		next = stack_book_node(&j->tally->book, node,
+				       gap ? gap_place(j) : place_of(j, p, &f[t->n - 1 - i]));
+		i = gap ? t->n - HALF_DEPTH - 1 : i;
 		if (!next) {
 			*flags |= STACK_PARTIAL;
 			break;
@@ -146,28 +159,6 @@ static void unwind(struct stack_job *j, struct stack_proc *p, struct stack_threa
 		t->native[t->n_native++] = libc;
 }
 
-/* The newest sampled instruction pointer, if it is of this moment. */
-static void sampled_leaf(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-			 int64_t now_ns, struct stack_row *row)
-{
-	uint64_t at[1];
-	int64_t when = 0;
-	struct native_place n;
-
-	if (!j->perf)
-		return;
-	if (!t->watched)
-		t->watched = native_perf_watch(j->perf, t->tid) == 0;
-	if (!t->watched || !native_perf_newest(j->perf, t->tid, at, 1, &when) ||
-	    now_ns - when > j->period_ns / 2 || !native_place(p->native, at[0], now_ns, &n))
-		return;
-	j->joined = true;
-	row->flags |= STACK_JOINED;
-	/* In the interpreter itself: the Python line is the leaf. */
-	if (!(p->py && row->node && is_interpreter(n.file)))
-		row->node = stack_book_node(&j->tally->book, row->node, native_id(j, &n));
-}
-
 static void native_leaf(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
 			int64_t now_ns, struct stack_row *row)
 {
@@ -175,16 +166,24 @@ static void native_leaf(struct stack_job *j, struct stack_proc *p, struct stack_
 
 	if (!p->native || row->flags & (STACK_PARTIAL | STACK_UNPROVEN))
 		return;
-	if (on_cpu(t->state.kind)) {
-		sampled_leaf(j, p, t, now_ns, row);
-		return;
-	}
+	if (on_cpu(t->state.kind))
+		return; /* stack_leaf.c */
 	if (!t->state.pc || !t->state.sp || t->state.kind == WAIT_GIL)
 		return;
 	unwind(j, p, t, now_ns);
 	for (size_t i = t->n_native; i > 0 && t->native[i - 1]; i--)
 		node = stack_book_node(&j->tally->book, node, t->native[i - 1]);
 	row->node = node ? node : row->node;
+}
+
+/* In the interpreter itself the Python line is the leaf. It ran then, whatever it looked like before. */
+static void sampled_leaf(struct stack_job *j, const struct stack_proc *p,
+			 const struct native_place *leaf, struct stack_row *row)
+{
+	row->kind = WAIT_RUNNING;
+	row->flags |= STACK_JOINED;
+	if (!(p->py && row->node && is_interpreter(leaf->file)))
+		row->node = stack_book_node(&j->tally->book, row->node, native_id(j, leaf));
 }
 
 static uint32_t peer_of(const struct stack_job *j, pid_t pid)
@@ -194,9 +193,9 @@ static uint32_t peer_of(const struct stack_job *j, pid_t pid)
 	return pid > 0 && map_get(&j->by_pid, (uint64_t)pid, &at) ? j->procs.v[at]->entity : 0;
 }
 
-/* `py`: its Python stack, NULL: none. */
+/* `py`: its Python stack, NULL: none. `leaf`: where it runs, NULL: not asked. */
 static void see_thread(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-		       const struct py_thread *py, int64_t now_ns)
+		       const struct py_thread *py, const struct native_place *leaf, int64_t now_ns)
 {
 	struct stack_row row = { .kind = (uint8_t)t->state.kind, .on = (uint8_t)t->state.on };
 
@@ -207,7 +206,14 @@ static void see_thread(struct stack_job *j, struct stack_proc *p, struct stack_t
 			    (py->status == PY_UNPROVEN ? STACK_UNPROVEN : 0);
 		row.node = node_of(j, p, py, &row.flags);
 	}
-	native_leaf(j, p, t, now_ns, &row);
+	if (leaf)
+		sampled_leaf(j, p, leaf, &row);
+	else
+		native_leaf(j, p, t, now_ns, &row);
+	/* Taken off the CPU in the middle of what it does: a sample of what it does as good as any. Who was
+	 * just woken stands where it waited, and has no GIL. */
+	if (row.kind == WAIT_RUNNABLE && (t->state.preempted || row.flags & STACK_GIL))
+		row.kind = WAIT_RUNNING;
 	count(j, p, t, now_ns, &row, false);
 }
 
@@ -258,7 +264,7 @@ static bool look_at(struct stack_proc *p, struct stack_thread *t, int64_t now_ns
 
 /* Has nothing of the process run since the last look? Its clock stands still between ticks of the
  * kernel even while it runs, so the first thread's call is asked too. */
-static bool stands_still(struct stack_proc *p, int64_t now_ns, bool *ret_alive)
+static bool stands_still(struct stack_proc *p, int64_t now_ns, bool *ret_first_alive)
 {
 	struct stack_thread *first = &p->threads.v[0];
 	struct wait_state before = first->state;
@@ -267,9 +273,11 @@ static bool stands_still(struct stack_proc *p, int64_t now_ns, bool *ret_alive)
 	bool same = cpu >= 0 && cpu == p->cpu_ns && !fresh;
 
 	p->cpu_ns = cpu;
-	*ret_alive = look_at(p, first, now_ns) && cpu >= 0;
-	return same && !on_cpu(before.kind) && before.kind == first->state.kind &&
-	       before.pc == first->state.pc && before.sp == first->state.sp;
+	/* Other threads may go on without the first. */
+	*ret_first_alive = look_at(p, first, now_ns);
+	return same && *ret_first_alive && !on_cpu(before.kind) &&
+	       before.kind == first->state.kind && before.pc == first->state.pc &&
+	       before.sp == first->state.sp;
 }
 
 static void hold(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
@@ -284,12 +292,14 @@ static void hold(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
 	}
 }
 
-static void look(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_t now_ns)
 {
+	struct stack_thread *asked;
+	struct native_place leaf;
 	size_t hint = 0;
-	bool alive, still = stands_still(p, now_ns, &alive);
+	bool first_alive, has_leaf, still = stands_still(p, now_ns, &first_alive);
 
-	if (!alive)
+	if (p->cpu_ns < 0)
 		return;
 	/* A new thread, or one seen on a CPU, is worth a look whatever the clock says. */
 	for (size_t i = 1; i < p->threads.n && still; i++)
@@ -298,13 +308,16 @@ static void look(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
 		hold(j, p, now_ns);
 		return;
 	}
+	asked = stack_leaf_begin(j, p, place);
 	if (p->py)
 		read_python(j, p, now_ns);
+	has_leaf = asked && stack_leaf_end(j, p, asked, &leaf);
 	for (size_t i = 0; i < p->threads.n; i++) {
 		struct stack_thread *t = &p->threads.v[i];
 
-		if (i == 0 || look_at(p, t, now_ns))
-			see_thread(j, p, t, python_of(p, t->tid, &hint), now_ns);
+		if (i == 0 ? first_alive : look_at(p, t, now_ns))
+			see_thread(j, p, t, python_of(p, t->tid, &hint),
+				   has_leaf && t == asked ? &leaf : NULL, now_ns);
 	}
 }
 
@@ -349,13 +362,14 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 	uint32_t place;
 
 	j->turn++;
+	j->asked = false;
 	if (j->pids_changed)
 		tell_pids(j);
 	for (size_t i = 0; i < j->procs.n; i++) {
 		struct stack_proc *p = j->procs.v[i];
 
 		if (!p->gone && p->threads.n && its_turn(j, p, i))
-			look(j, p, now_ns);
+			look(j, p, i, now_ns);
 		if (due)
 			sweep(j, p, now_ns);
 	}

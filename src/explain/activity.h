@@ -20,18 +20,18 @@ struct scene;
 
 /* In the order they are shown. Names: time_state_name(). */
 enum time_state {
-	TIME_DATA_WAIT,    /* blocked on the loader */
+	TIME_DATA_WAIT,    /* blocked on the loader, or taking what it made */
 	TIME_DATA_LOAD,    /* loading or transforming in this thread itself */
 	TIME_TRANSFER,     /* host-device copies */
 	TIME_DISPATCH,     /* framework code on the CPU */
-	TIME_PYTHON,       /* other user code on the CPU */
+	TIME_PYTHON,       /* other code on the CPU */
 	TIME_GPU_WAIT,     /* blocked or spinning on the device */
 	TIME_COMM_WAIT,    /* collectives */
 	TIME_IO,           /* checkpoints, logs */
 	TIME_CPU_QUEUE,    /* runnable, not running */
 	TIME_MEMORY_STALL, /* faults, swap, reclaim */
 	TIME_LOCK_WAIT,    /* GIL, locks */
-	TIME_IDLE,
+	TIME_IDLE,         /* asleep, or waiting for events, a child, a terminal */
 	TIME_OTHER,
 	TIME_STATES,
 };
@@ -58,9 +58,13 @@ const char *cpu_role_name(enum cpu_role r);     /* "loader_worker" */
 struct act_row {
 	uint32_t node, peer;
 	uint8_t kind, on, flags; /* enum wait_kind, stack_flag */
-	bool on_cpu;             /* running or queued for a CPU */
+	bool on_cpu;             /* running; queued as well where nothing tells the two apart */
 	bool unknown;            /* tells nothing: unaccounted */
 	bool matched;            /* a row of the phase table said so, not the kind of wait alone */
+	bool sure;      /* of loading: frames that only a training has, not what any program does */
+	bool pooled;    /* the work of a pool that serves anybody */
+	bool importing; /* a module is being imported */
+	bool trains;    /* inside of a function that is called as trainings are */
 	enum time_state state;
 	uint32_t
 	    place; /* where: innermost Python place that is the user's own (no library), 0: none */
@@ -102,6 +106,8 @@ struct activity {
 /* Fills s->activity from the steady window; scene_open() calls it behind its census. 0 or -errno. */
 int activity_open(struct scene *s);
 void activity_done(struct activity *a);
+/* Is it a frame of the machinery of imports? */
+bool activity_imports(const struct place *p);
 /* Samples of a binomial share: half the width of its 95 % interval (Wilson), at least what one sample is
  * worth. For facts with intervals. */
 double activity_error(double share, double samples);

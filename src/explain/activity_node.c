@@ -30,6 +30,17 @@ static bool is_library(const char *file)
 	return false;
 }
 
+/* What plain programs call it. */
+static const char training_names[] =
+    "train|train_*|training_*|*_train|fit|fit_*|forward|backward|*backprop*|update_weights|"
+    "optimizer_step|gradient_step|sgd_step";
+
+/* "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>" */
+bool activity_imports(const struct place *p)
+{
+	return p->kind == PLACE_PYTHON && strncmp(p->file, "<frozen importlib._bootstrap", 28) == 0;
+}
+
 static int memo(int16_t *slot, int (*match)(const struct place *, bool), const struct place *p,
 		bool arg)
 {
@@ -62,16 +73,21 @@ static void read_python(const struct node_reader *r, struct node_facts *f,
 			const struct node_facts *up, const struct place *p, uint32_t id,
 			struct place_memo *m)
 {
+	int row = memo(&m->frame, phase_match, p, false);
 
 	f->python = true;
-	f->phase =
-	    phase_step(up->phase, phase_at(memo(&m->frame, phase_match, p, false)), PHASE_BY_FRAME);
+	f->sure |= row >= 0 && phase_is_training(&phase_rules[row]);
+	f->pooled |= phase_at(row) == PHASE_WORKER && !phase_is_training(&phase_rules[row]);
+	f->importing |= activity_imports(p);
+	f->phase = phase_step(up->phase, phase_at(row), PHASE_BY_FRAME);
 	f->leaf_phase = phase_step(f->phase, phase_of_line(r, p, m), PHASE_BY_LINE);
 	f->by_line = f->leaf_phase != f->phase;
 	f->leaf = id;
 	f->native = 0;
-	if (!is_library(p->file))
+	if (!is_library(p->file)) {
 		f->place = id;
+		f->trains |= phase_function(training_names, p->function, true);
+	}
 	f->spawned |= phase_function("_bootstrap", p->function, true) &&
 		      phase_file("multiprocessing/process.py", p->file);
 }

@@ -15,6 +15,10 @@ struct node_facts {
 	bool needed;        /* a row is in it, or in one inside of it */
 	bool python;        /* has a Python frame */
 	bool spawned;       /* of a process that multiprocessing started */
+	bool sure;          /* a frame that only a training's loading has */
+	bool pooled;        /* the work of a pool that serves anybody */
+	bool importing;     /* a module is being imported */
+	bool trains;        /* a function of the program's own that is called as trainings are */
 	bool by_line;       /* leaf_phase is from the text of a line: weaker than a frame */
 	uint8_t phase;      /* if there may be more frames inside of it */
 	uint8_t leaf_phase; /* if it is the innermost */
@@ -49,7 +53,7 @@ void critical_find(struct scene *s, const struct node_reader *r);
 void roles_main(struct scene *s);
 
 /* Fills state, unaccounted, gil_wait and gil_held of a thread from its rows. */
-void thread_weigh(struct act_thread *t, const struct act_row *rows);
+void thread_weigh(struct act_thread *t, struct act_row *rows);
 
 /* Called by the census for each thread of the job that lived in the window. */
 int activity_thread(struct activity *a, const struct entity *e, bool first, double alive,

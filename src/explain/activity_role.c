@@ -131,13 +131,32 @@ static bool is_awaited(const struct scene *s, const struct node_reader *r,
 	return by && seconds > 0.01 * by->covered;
 }
 
+/* The process that started it; of one that the fork server forked, the one that asked for it. */
+static uint32_t starter(const struct scene *s, const struct node_reader *r, const struct entity *e)
+{
+	uint32_t parent = e->parent;
+
+	for (int depth = 0; depth < LAUNCHERS_MAX && scene_member(s, parent); depth++) {
+		const struct entity *up = entity_find(window_entities(s->whole), parent);
+		const struct act_thread *first = first_of(s, parent);
+		struct tendency x = { 0 };
+
+		if (first)
+			x = tendency_of(s, r, first);
+		if (!up || !up->detail || has_body(&x) ||
+		    !strstr(up->detail, "multiprocessing.forkserver"))
+			return parent;
+		parent = up->parent;
+	}
+	return s->main_proc;
+}
+
 /* A process that a training started to make its data: it loads, or it serves queues, and does nothing
  * that only trainings do. A training that a launcher started may load for most of its time, too. */
 static bool is_worker(const struct scene *s, const struct node_reader *r,
 		      const struct act_thread *t, const struct entity *e, const struct tendency *x)
 {
-	uint32_t parent = scene_member(s, e->parent) ? e->parent : s->main_proc;
-	const struct act_thread *by = first_of(s, parent);
+	const struct act_thread *by = first_of(s, starter(s, r, e));
 	struct tendency up = { 0 };
 
 	if (t->process == s->main_proc || x->total <= 0 || x->train > 0.02 * x->total || !by)

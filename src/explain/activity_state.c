@@ -60,6 +60,10 @@ static enum time_state by_kind(const struct scene *s, const struct act_row *row,
 	case WAIT_TERMINAL:
 	case WAIT_STOPPED:
 		return TIME_IDLE;
+	case WAIT_SOCKET:
+	case WAIT_POLL:
+		/* requests, a loop of events */
+		return peer_is_worker(s, row->peer) ? TIME_DATA_WAIT : TIME_IDLE;
 	default:
 		return peer_is_worker(s, row->peer) ? TIME_DATA_WAIT : TIME_OTHER;
 	}
@@ -103,6 +107,10 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->place = f->place;
 	row->leaf = partial ? 0 : f->leaf;
 	row->native = f->native;
+	row->sure = f->sure;
+	row->pooled = f->pooled;
+	row->importing = f->importing;
+	row->trains = f->trains;
 	row->unknown = kind == WAIT_UNKNOWN;
 	row->state = TIME_OTHER;
 	if (by_kind_first(kind, &state)) {

@@ -58,14 +58,15 @@ static double borne(const struct act_thread *t, double seconds, double seen)
 /* Factors from a row's seconds to its part of the thread's life. */
 struct factors {
 	double on_cpu, waiting;
+	bool runnable_runs;    /* samples of being queued are taken for samples of running */
 	bool queue_by_samples; /* the kernel does not tell: samples of being queued do */
 };
 
 static struct factors weigh(struct act_thread *t, const struct sums *s)
 {
 	double scale = t->covered > t->alive ? t->alive / t->covered : 1;
-	struct factors f = { scale, scale, true };
-	double run, queue, rest;
+	struct factors f = { scale, scale, false, true };
+	double run, queue, rest, running;
 
 	if (!isfinite(t->run))
 		return f;
@@ -75,13 +76,12 @@ static struct factors weigh(struct act_thread *t, const struct sums *s)
 				   : fmin(fmax(t->queue, 0), t->alive - run);
 	rest = t->alive - run - queue;
 	t->state[TIME_CPU_QUEUE] = queue;
-	/* without an account of queueing, samples of it are no samples of running */
-	if (f.queue_by_samples)
-		f.on_cpu = s->on_cpu > s->runnable
-			       ? borne(t, run, s->on_cpu - s->runnable) / (s->on_cpu - s->runnable)
-			       : 0;
-	else
-		f.on_cpu = s->on_cpu > 0 ? borne(t, run, s->on_cpu) / s->on_cpu : 0;
+	/* A thread that is queued stands where it waited, mostly: that is no sample of running, unless
+	 * there is no other. */
+	running = s->on_cpu - s->runnable;
+	f.runnable_runs = running <= 0 && !f.queue_by_samples;
+	running = f.runnable_runs ? s->on_cpu : running;
+	f.on_cpu = running > 0 ? borne(t, run, running) / running : 0;
 	f.waiting = s->waiting > 0 ? borne(t, rest, s->waiting) / s->waiting : 0;
 	return f;
 }
@@ -103,18 +103,20 @@ static void close_account(struct act_thread *t)
 	}
 }
 
-void thread_weigh(struct act_thread *t, const struct act_row *rows)
+void thread_weigh(struct act_thread *t, struct act_row *rows)
 {
 	struct sums s = sum_up(t, rows);
 	struct factors f = weigh(t, &s);
 	bool by_samples = !isfinite(t->run);
 
 	for (size_t i = 0; i < t->n_rows; i++) {
-		const struct act_row *r = &rows[i];
+		struct act_row *r = &rows[i];
 		double seconds = r->seconds * (r->on_cpu ? f.on_cpu : f.waiting);
 
-		if (r->kind == WAIT_RUNNABLE && f.queue_by_samples) {
+		if (r->kind == WAIT_RUNNABLE && !f.runnable_runs) {
 			t->state[TIME_CPU_QUEUE] += by_samples ? seconds : 0;
+			r->state = TIME_CPU_QUEUE;
+			r->on_cpu = false;
 			continue;
 		}
 		if (!r->unknown)

@@ -9,6 +9,7 @@
 #include "explain/ledger/ledger.h"
 #include "explain/rule.h"
 #include "explain/scene.h"
+#include "explain/startup.h"
 #include "explain/usage_gpus.h"
 
 #include <errno.h>
@@ -20,6 +21,8 @@
 static const double gain_least = 1.05;
 /* A job that keeps this share of its cores busy, and has no finding, is limited by its CPUs. */
 static const double cpu_bound_least = 0.90;
+/* What rules about stacks need. */
+static const int64_t enough_ns = 5 * NS_PER_S;
 
 /* Start-up (imports, first reading, warm-up) is not what a long run is slow in. Until steps are
  * known, its length is a guess: a tenth, at most 10 s, and only where that leaves nearly a minute. */
@@ -43,6 +46,22 @@ static void choose_window(const struct window *whole, struct verdict *v)
 	snprintf(v->window_why, sizeof(v->window_why),
 		 "without the first %s, which may be start-up",
 		 num_seconds((double)skip / 1e9, a, sizeof(a)));
+}
+
+/* Where stacks tell how long the imports took, they are left out, if enough to judge by is left. */
+static int skip_imports(struct scene *s, const struct window *whole, struct verdict *v)
+{
+	int64_t end = window_run(whole)->attached ? 0 : startup_end(s);
+	char a[32];
+
+	if (end <= v->from_ns || end - whole->from_ns > (whole->to_ns - whole->from_ns) / 2 ||
+	    v->to_ns - end < enough_ns)
+		return 0;
+	v->from_ns = end;
+	snprintf(v->window_why, sizeof(v->window_why), "without the first %s: imports",
+		 num_seconds((double)(end - whole->from_ns) / 1e9, a, sizeof(a)));
+	scene_done(s);
+	return scene_open(s, whole, v->from_ns, v->to_ns);
 }
 
 /* Names of limits in facts are copies; the verdict's point at constants. */
@@ -85,61 +104,79 @@ static void fill_usage(const struct scene *s, const struct facts *f, struct verd
 	};
 }
 
-/* What was seen of the critical thread: 2 stacks or waits, 3 native code while it ran as well. */
-static int level_of_stacks(const struct activity *a)
+/* 2: stacks or waits of the job were read, 3: native code of a thread while it ran as well. */
+static int level_of_stacks(const struct scene *s)
 {
-	const struct act_thread *t = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
+	const struct activity *a = &s->activity;
 	int level = 1;
 
-	for (size_t i = 0; t && i < t->n_rows; i++) {
-		const struct act_row *row = &a->rows.v[t->row + i];
-
-		if (row->unknown)
+	for (size_t i = 0; i < a->rows.n; i++) {
+		if (a->rows.v[i].unknown)
 			continue;
-		level = level < 2 ? 2 : level;
-		if (row->on_cpu && row->native)
+		level = 2;
+		if (s->run->level == 3 || (a->rows.v[i].on_cpu && a->rows.v[i].native))
 			return 3;
 	}
 	return level;
 }
 
-/* The recorder wrote down, for each process, what it could read and why not more. */
-static void why_not_higher(const struct scene *s, struct verdict *v)
+/* The last that the recorder wrote down of a process: what it could read, and why not more. */
+static const struct window_event *told_of(const struct scene *s, uint32_t process)
 {
-	const struct activity *a = &s->activity;
-	uint32_t process = a->critical >= 0 ? a->threads.v[a->critical].process : s->main_proc;
+	const struct window_event *e, *found = NULL;
+	size_t n;
+
+	e = s->whole->ops->events(s->whole->src, &n);
+	for (size_t i = 0; i < n && e[i].t_ns <= s->whole->to_ns; i++)
+		if (e[i].kind == EVENT_STACKS && e[i].entity == process && e[i].text)
+			found = &e[i];
+	return found;
+}
+
+/* "Python 3.11: stacks are read; no native leaf: ...": only the latter is a reason. */
+static const char *why_no_native(const struct scene *s)
+{
 	const struct window_event *e;
 	size_t n;
 
 	e = s->whole->ops->events(s->whole->src, &n);
 	for (size_t i = 0; i < n && e[i].t_ns <= s->whole->to_ns; i++) {
-		const char *text = e[i].text;
+		const char *at =
+		    e[i].kind == EVENT_STACKS && e[i].text ? strstr(e[i].text, "no native") : NULL;
 
-		if (e[i].kind != EVENT_STACKS || e[i].entity != process || !text)
-			continue;
-		/* It may not be looked into: what its threads wait for is no stack. */
-		if (e[i].value < 2 && v->level > 1)
-			v->level = 1;
-		/* "Python 3.11: stacks are read; no native leaf: ...": only the latter is a reason */
-		if (v->level >= 2)
-			text = strstr(text, "no native");
-		text_safe_copy(v->level_why, sizeof(v->level_why), text ? text : "");
+		if (at)
+			return at;
 	}
+	return "no native code was seen while a thread of the job ran";
 }
 
 /* Processes that could be read are level 1, whatever the recorder hoped for. */
 static void find_level(const struct scene *s, const struct facts *f, struct verdict *v)
 {
+	const struct activity *a = &s->activity;
+	uint32_t process = a->critical >= 0 ? a->threads.v[a->critical].process : s->main_proc;
+	const struct window_event *told = told_of(s, process);
+	bool refused = told && told->value < 2;
+	const char *why = "";
+
 	v->level = v->run->level > 0 ? v->run->level : f->v[FACT_CORES_USED].known;
-	if (s->activity.any)
-		v->level = level_of_stacks(&s->activity);
+	if (a->any)
+		v->level = level_of_stacks(s);
 	else if (v->level > 1)
 		v->level = 1;
-	why_not_higher(s, v);
-	if (v->level == 3)
-		v->level_why[0] = '\0';
-	else if (!v->level_why[0] && !s->activity.any && s->activity.why_not)
-		text_safe_copy(v->level_why, sizeof(v->level_why), s->activity.why_not);
+	/* It may not be looked into: what its threads wait for is no stack. */
+	if (refused && v->level > 1)
+		v->level = 1;
+	if (v->level == 2)
+		why = why_no_native(s);
+	else if (refused)
+		why = told->text;
+	else if (v->level < 2 && a->any)
+		why = "no stack of the job could be proven";
+	else if (v->level < 2 && a->why_not)
+		why = a->why_not;
+	v->level_refused = refused && v->level < 2;
+	text_safe_copy(v->level_why, sizeof(v->level_why), why);
 }
 
 static int add_finding(struct verdict *v, const struct rule *r, const struct finding *x)
@@ -282,6 +319,8 @@ int explain(const struct window *asked, struct verdict *ret)
 		return -ENOMEM;
 	choose_window(&whole, &v);
 	r = scene_open(&s, &whole, v.from_ns, v.to_ns);
+	if (r == 0)
+		r = skip_imports(&s, &whole, &v);
 	if (r == 0) {
 		facts_compute(&s, f);
 		find_level(&s, f, &v);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/loading.h"
 
+#include "base/num.h"
+#include "base/text.h"
+#include "model/stacks.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +38,7 @@ static double cores_floor(const struct facts *f, enum loading_case c, double mor
 
 double loading_floor(const struct facts *f, enum loading_case c, double more)
 {
-	return fmin(1, fmax(gpu_floor(f), cores_floor(f, c, more)));
+	return fmin(1, fmax(loading_least_left, fmax(gpu_floor(f), cores_floor(f, c, more))));
 }
 
 const char *loading_then(const struct facts *f, double then, double more, const char *otherwise)
@@ -50,6 +54,51 @@ double loading_wall_per_cpu(const struct facts *f)
 	double run = fact_or(f, FACT_TIME_RUNNING, 0);
 
 	return run > 0.01 ? (run + fact_or(f, FACT_TIME_QUEUED, 0)) / run : 1;
+}
+
+static const double consumer_least = 0.05; /* of the critical thread's time */
+static const double gpu_least = 0.01;      /* of the time a kernel of the job runs */
+static const double sure_least = 0.5;      /* of the time of loading */
+
+enum answer loading_is_for_training(const struct facts *f, struct opinion *o)
+{
+	enum answer plain = answer_and(rule_at_least(f, FACT_LOAD_SURE, sure_least, o),
+				       rule_at_least(f, FACT_CONSUMER, consumer_least, o));
+	enum answer a = answer_or(rule_at_least(f, FACT_TRAINING, 1, o),
+				  answer_or(rule_at_least(f, FACT_GPU_BUSY, gpu_least, o), plain));
+
+	if (a == ANSWER_NO && f->v[FACT_LOAD_SURE].value >= sure_least)
+		return rule_cannot_tell(o, "nothing but loading was seen: who uses the data is not "
+					   "known");
+	return a;
+}
+
+static bool trains(const struct facts *f)
+{
+	return fact_or(f, FACT_TRAINING, 0) > 0 || fact_or(f, FACT_GPU_BUSY, 0) >= gpu_least;
+}
+
+const char *loading_thread(const struct facts *f)
+{
+	return trains(f) ? "the training thread" : "the main thread";
+}
+
+const char *loading_program(const struct facts *f)
+{
+	return trains(f) ? "the training" : "the program";
+}
+
+void loading_because_place(struct finding *x, const struct facts *f, const char *what)
+{
+	const struct fact *at = &f->v[FACT_LOAD_PLACE];
+	const struct place *p = f->book ? stack_book_find_place(f->book, at->place) : NULL;
+	char share[24], function[64];
+
+	if (!p)
+		return;
+	text_safe_copy(function, sizeof(function), p->function);
+	rule_because(x, f, FACT_LOAD_PLACE, "%s in %s (%s), hottest at %s", what, function,
+		     num_percent(at->value, share, sizeof(share)), at->text);
 }
 
 /* Around the number of workers. */

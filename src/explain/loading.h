@@ -13,6 +13,9 @@ static const double loading_gpu_busy = 0.90;
 /* Fewer workers at a time are none: those of a short evaluation. */
 static const double loading_workers_least = 0.5;
 
+/* Least share of the present time that is ever promised: what is left may be too little to be measured. */
+static const double loading_least_left = 0.1;
+
 enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 
 /* Least share of the present time that the GPU and the cores leave, whatever the loader does: a GPU
@@ -24,6 +27,15 @@ const char *loading_then(const struct facts *f, double then, double more, const 
 /* Wall time of the training thread for a second it runs: it is queued for a CPU as often as it wants
  * one, so what it no longer runs it is no longer queued for either. */
 double loading_wall_per_cpu(const struct facts *f);
+/* Is there somebody who uses the data: the GPU, a framework, or a program that does something else with it
+ * than loading and whose loading is plainly a training's? Without one there is no cause here. */
+enum answer loading_is_for_training(const struct facts *f, struct opinion *o);
+/* "the training thread", or "the main thread" where no training was recognised. */
+const char *loading_thread(const struct facts *f);
+/* "the training" or "the program" */
+const char *loading_program(const struct facts *f);
+/* "WHAT in decode (87 %), hottest at data.py:33": evidence from load.place. */
+void loading_because_place(struct finding *x, const struct facts *f, const char *what);
 /* How to have n workers load, in the words of the program's own loader. */
 void loading_fix_workers(struct finding *x, const struct facts *f, int n, bool more);
 

@@ -35,12 +35,12 @@ enum { TIME_LINES_MAX = 32 };
 
 /* render_ledger.c */
 /* "waiting for data"; the state itself when it is a new one. */
-const char *time_state_words(const char *state);
+const char *time_state_words(const struct verdict *v, const char *state);
 /* The lines of the time ledger that have a share, the largest first: how many. */
 size_t time_ledger_sorted(const struct verdict *v, const struct ledger_line **ret, size_t max);
 /* "main thread of python3, pid 4711" */
 const char *time_ledger_thread(const struct verdict *v, char *buf, size_t size);
-/* "61 % waiting for data, 22 % user code, ...": the time ledger on a line, the largest first; `all`
+/* "61 % waiting for data, 22 % framework code, ...": the time ledger on a line, the largest first; `all`
  * with what is below 1 %, and how sure it is. */
 void render_time(struct page *p, const struct verdict *v, bool all);
 /* "main 5.1 cores, 4 loader workers 1.2, ...": the CPU ledger on a line. */

@@ -15,7 +15,7 @@
 /* A line of the time ledger that is smaller is left out where there is little room. */
 static const double least_share = 0.01;
 
-const char *time_state_words(const char *state)
+const char *time_state_words(const struct verdict *v, const char *state)
 {
 	static const struct {
 		const char *state, *words;
@@ -24,17 +24,19 @@ const char *time_state_words(const char *state)
 		{ "data_load", "loading data itself" },
 		{ "transfer", "copying to or from the GPU" },
 		{ "dispatch", "framework code" },
-		{ "python", "user code" },
+		{ "python", "other code on the CPU" },
 		{ "gpu_wait", "waiting for the GPU" },
 		{ "comm_wait", "waiting for other ranks" },
 		{ "io", "reading or writing files" },
 		{ "cpu_queue", "queued for a CPU" },
 		{ "memory_stall", "stalled on memory" },
 		{ "lock_wait", "waiting for a lock" },
-		{ "idle", "idle" },
+		{ "idle", "idle or waiting for events" },
 		{ "other", "other" },
 	};
 
+	if (v->time_native && strcmp(state, "other") == 0)
+		return "native code";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (strcmp(rows[i].state, state) == 0)
 			return rows[i].words;
@@ -93,7 +95,7 @@ void render_time(struct page *p, const struct verdict *v, bool all)
 		else
 			buf_printf(&b, "%s%s %s", b.len ? ", " : "",
 				   num_percent(lines[i]->share, share, sizeof(share)),
-				   time_state_words(lines[i]->role));
+				   time_state_words(v, lines[i]->role));
 	}
 	if (rest >= least_share / 2)
 		buf_printf(&b, ", %s in others", num_percent(rest, share, sizeof(share)));

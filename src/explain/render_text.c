@@ -370,7 +370,7 @@ static void put_level(struct page *p, const struct verdict *v, bool all)
 					      "stacks and waits", "stacks, waits and native code" };
 	int level = v->level & 3;
 
-	if (all || (level < 2 && v->level_why[0]))
+	if (all || (level < 2 && v->level_refused && v->level_why[0]))
 		page_add(p, all ? W_DETAIL : W_LEVEL, PAGE_DIM, "Level", "L%d: %s%s%s", level,
 			 levels[level], v->level_why[0] ? "; " : "", v->level_why);
 }

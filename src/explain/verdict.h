@@ -96,10 +96,12 @@ struct verdict {
 	/* Time ledger: where the wall time of the critical thread went, over the window. */
 	int64_t time_pid, time_tid; /* 0: no stacks of it */
 	char time_name[64];         /* of the thread's process, safe to show */
+	bool time_native; /* that thread runs no Python: what is in no state is its native code */
 	VEC(struct ledger_line) time;
 	double time_unaccounted; /* share */
 	double time_error;       /* half the 95 % interval of the largest share, by its samples */
 	char level_why[420]; /* why not higher, and what to do; "" when it is as high as it gets */
+	bool level_refused;  /* ...it was refused, and something can be done about it */
 	VEC(struct finding) findings; /* ranked by gain */
 	VEC(struct finding) notes;
 	VEC(struct cannot_tell) blind;

@@ -11,7 +11,7 @@ enum {
 	SOURCE_MAX = 255,
 	TEXTS_MAX = 3 * STACK_PLACES_MAX,
 	/* A program that makes up functions by the thousand must not fill our memory. */
-	TEXT_BYTES_MAX = 64 << 20,
+	TEXT_BYTES_MAX = 16 << 20,
 };
 
 const char *place_kind_name(enum place_kind kind)

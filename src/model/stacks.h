@@ -44,8 +44,10 @@ struct stack_node {
 enum stack_flag {
 	STACK_PARTIAL = 1,  /* the outer frames only: what they called was not proven */
 	STACK_UNPROVEN = 2, /* it has a Python stack, and nothing of it was proven */
-	STACK_JOINED = 4,   /* its native part is of a moment ago, at most half a period */
-	STACK_GIL = 8,      /* it held the GIL */
+	/* Asked for its native leaf between two equal readings of its stack. No native node: it was in the
+	 * interpreter itself. */
+	STACK_JOINED = 4,
+	STACK_GIL = 8,   /* it held the GIL */
 	STACK_HELD = 16, /* not read again: it had not run since it was (told by no sampler yet) */
 	STACK_PYTHON = 32, /* a thread of an interpreter; without a node it runs no Python code */
 };

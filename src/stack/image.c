@@ -1,11 +1,5 @@
-/* SPDX-License-Identifier: MIT
- *
- * A line of maps:
- *	7f2c1a000000-7f2c1a0c5000 r--p 00000000 fe:00 1318 /usr/lib/libpython3.12.so.1.0
- */
+/* SPDX-License-Identifier: MIT */
 #include "stack/image.h"
-
-#include "base/scan.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,54 +7,6 @@
 #define HEADERS_MAX 64   /* program headers of an image; 16 is much */
 #define DYNAMIC_MAX 256  /* entries of PT_DYNAMIC; 40 is much */
 #define CHAIN_MAX   4096 /* symbols in one hash bucket; some 5 in practice */
-#define MAPPING_MAX 200000
-
-static bool parse_line(struct scan line, const char *text, struct elf_mapping *ret)
-{
-	const char *mode;
-	uint64_t major, minor;
-	size_t mode_n;
-
-	*ret = (struct elf_mapping){ 0 };
-	if (!scan_hex(&line, &ret->start) || !scan_lit(&line, "-") || !scan_hex(&line, &ret->end) ||
-	    !scan_word(&line, &mode, &mode_n) || mode_n < 4)
-		return false;
-	scan_blank(&line);
-	if (!scan_hex(&line, &ret->offset))
-		return false;
-	scan_blank(&line);
-	if (!scan_hex(&line, &major) || !scan_lit(&line, ":") || !scan_hex(&line, &minor) ||
-	    !scan_u64(&line, &ret->inode) || ret->start >= ret->end)
-		return false;
-	ret->device = major << 32 | (uint32_t)minor;
-	ret->readable = mode[0] == 'r';
-	ret->writable = mode[1] == 'w';
-	ret->executable = mode[2] == 'x';
-	scan_blank(&line);
-	if (!scan_end(&line)) {
-		ret->name = (uint32_t)(line.p - text);
-		ret->name_n = (uint32_t)(line.end - line.p);
-	}
-	return true;
-}
-
-int elf_parse_maps(const char *text, size_t n, elf_mappings *ret)
-{
-	struct scan all = scan_of(text, n), line;
-
-	ret->n = 0;
-	while (scan_line(&all, &line) && ret->n < MAPPING_MAX) {
-		struct elf_mapping one, *slot;
-
-		if (!parse_line(line, text, &one))
-			continue;
-		slot = vec_push(ret);
-		if (!slot)
-			return -ENOMEM;
-		*slot = one;
-	}
-	return 0;
-}
 
 /* The addresses of all segments of the image, and where its dynamic table is. */
 static int read_headers(struct mem *m, uint64_t start, struct elf_image *ret, uint64_t *ret_dynamic,

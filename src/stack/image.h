@@ -32,6 +32,10 @@ struct elf_image {
 
 /* The lines of /proc/PID/maps. -ENOMEM, or 0; a line that makes no sense is left out. */
 int elf_parse_maps(const char *text, size_t n, elf_mappings *ret);
+/* The lines of /proc/PID/maps that are code, or other parts of a file that has code: a program's data and
+ * data files are left out, however many they are. 1 MB at most. Heap memory to free, or NULL with
+ * *ret_err set. */
+char *elf_read_maps(pid_t pid, size_t *ret_n, int *ret_err);
 /* The image that begins at maps->v[i]: 0, -ENOEXEC when none does, or -errno of the read. */
 int elf_image_at(struct mem *m, const elf_mappings *maps, size_t i, struct elf_image *ret);
 /* Address of a defined dynamic symbol: 0, or -ENOENT. */

@@ -94,6 +94,33 @@ batches = pool.imap(load_batch, iter(range(3000)))
 """ + TAIL + "pool.terminate()\n"
 
 
+# Nothing trains: it parses, and that is all it is for.
+PARSER = """
+import json, time
+text = json.dumps([{"a": i, "b": "x" * 10} for i in range(3000)])
+end = time.monotonic() + 6
+while time.monotonic() < end:
+    len(json.loads(text))
+"""
+
+# Nothing trains: a pool computes, the first thread adds up.
+SUMS = """
+import multiprocessing, time
+
+def square(n):
+    total = 0
+    for k in range(100000):
+        total += k * k
+    return total
+
+if __name__ == "__main__":
+    end = time.monotonic() + 6
+    with multiprocessing.Pool(2) as pool:
+        while time.monotonic() < end:
+            sum(pool.imap(square, range(20)))
+"""
+
+
 def judge(spotter, tmp_path, code):
     """Causes of findings and notes, and the verdict."""
     program = tmp_path / "train.py"
@@ -135,3 +162,12 @@ def test_c_code_is_not_a_python_loop(spotter, tmp_path):
 def test_a_pool_that_loads_ahead_is_not_accused(spotter, tmp_path):
     found, verdict = judge(spotter, tmp_path, AHEAD)
     assert not {"no_workers", "too_few_workers"} & set(found), found
+
+
+@pytest.mark.parametrize("code", [PARSER, SUMS], ids=["parser", "pool"])
+def test_a_program_that_trains_nothing_is_not_accused(spotter, tmp_path, code):
+    found, verdict = judge(spotter, tmp_path, code)
+    assert not {"no_workers", "too_few_workers", "python_loop_preprocessing"} & set(found), found
+    # told of each process, shown once
+    events = [line for line in spotter("report", "last").out.splitlines() if ": stacks are read" in line]
+    assert len(events) == len(set(line.split("stacks  ")[-1].split(" (")[0] for line in events)), events

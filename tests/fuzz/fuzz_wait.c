@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	/* Exactly as long as the input: a reader that goes on behind it is seen. */
 	char *text = malloc(n ? n : 1);
 	struct wait_call call;
-	uint64_t a = 0, b = 0;
+	struct wait_sched sched;
+	struct wait_switches switches;
+	uint64_t a = 0;
 	char letter;
 
 	if (!text)
@@ -45,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		(void)call_find(CALL_X86_64, call.nr);
 		(void)call_find(CALL_AARCH64, call.nr);
 	}
-	(void)wait_parse_sched(text, n, &a, &b);
+	(void)wait_parse_sched(text, n, &sched);
+	(void)wait_parse_switches(text, n, &switches);
 	letter = wait_parse_letter(text, n);
 	must(letter == 0 || (letter >= 'A' && letter <= 'z'), "a letter or none");
 	must(wait_link_kind(text, n, &a) < WAIT_KINDS, "a kind");

@@ -9,6 +9,21 @@
 /* Share of the window: below it a thread is not one that holds the GIL. */
 static const double holds_least = 0.01;
 
+/* Also who is queued for a CPU keeps it. */
+static bool holds(const struct act_row *r)
+{
+	return r->flags & STACK_GIL && (r->kind == WAIT_RUNNING || r->kind == WAIT_RUNNABLE);
+}
+
+static double held_by(const struct activity *a, const struct act_thread *t)
+{
+	double seconds = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		seconds += holds(&a->rows.v[k]) ? a->rows.v[k].seconds : 0;
+	return fmax(t->gil_held, fmin(seconds, t->alive));
+}
+
 static void holders(const struct scene *s, struct facts *f, const struct act_thread *critical)
 {
 	const struct activity *a = &s->activity;
@@ -22,14 +37,14 @@ static void holders(const struct scene *s, struct facts *f, const struct act_thr
 		if (t->process != critical->process)
 			continue;
 		waiting += t->gil_wait;
-		threads += t->gil_held >= holds_least * critical->alive;
+		threads += held_by(a, t) >= holds_least * critical->alive;
 		if (t == critical)
 			continue;
-		held += t->gil_held;
+		held += held_by(a, t);
 		for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 			const struct act_row *r = &a->rows.v[k];
 
-			if (r->on_cpu && (r->flags & STACK_GIL))
+			if (holds(r))
 				heat_add(&heat, a->book, r->place ? r->place : r->leaf, r->seconds);
 		}
 	}

@@ -38,7 +38,7 @@ static void add_worker(struct crew *c, const struct activity *a, const struct ac
 		if (r->unknown)
 			continue;
 		c->known += r->seconds;
-		if (r->on_cpu)
+		if (r->on_cpu || r->state == TIME_CPU_QUEUE)
 			continue;
 		if (stacked_loads(r, true))
 			c->storage += r->seconds;
@@ -138,7 +138,8 @@ static bool note_functions(const struct activity *a, const struct act_thread *t,
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
-		size_t n = gets_data(r) || r->unknown
+		/* queued for a CPU, it may be in the midst of getting data */
+		size_t n = gets_data(r) || r->unknown || r->state == TIME_CPU_QUEUE
 			       ? 0
 			       : stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
 
@@ -215,12 +216,33 @@ static void line(const struct activity *a, const struct act_thread *t, struct fa
 	map_done(&own);
 }
 
+/* Also from a process that is no worker by its own stacks: whatever it does, it is somebody who makes data
+ * while the critical thread does something else. */
+static void fed(const struct activity *a, const struct act_thread *critical, struct facts *f)
+{
+	double all = 0, seconds = 0;
+
+	for (size_t k = critical->row; k < critical->row + critical->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		uint32_t at;
+
+		all += r->seconds;
+		if (r->state != TIME_DATA_WAIT || r->on_cpu || r->unknown || !r->peer ||
+		    r->peer == critical->process || !map_get(&a->first, r->peer, &at))
+			continue;
+		/* a program that decodes for it (ffmpeg) is asked and waited for: not ahead */
+		if (stacked_has_python(a, &a->threads.v[at]))
+			seconds += r->seconds;
+	}
+	fact_set(f, FACT_LOADER_FED, all > 0 ? seconds / all : 0);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
-	static const enum fact_id ids[] = { FACT_LOADER_WORKERS,  FACT_LOADER_BUSY,
-					    FACT_LOADER_QUEUED,   FACT_LOADER_STORAGE,
-					    FACT_LOADER_IDLE,     FACT_LOADER_LINE,
-					    FACT_LOADER_FRAMEWORK };
+	static const enum fact_id ids[] = { FACT_LOADER_WORKERS,   FACT_LOADER_BUSY,
+					    FACT_LOADER_QUEUED,    FACT_LOADER_STORAGE,
+					    FACT_LOADER_IDLE,      FACT_LOADER_LINE,
+					    FACT_LOADER_FRAMEWORK, FACT_LOADER_FED };
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);
@@ -242,6 +264,7 @@ static void compute(const struct scene *s, struct facts *f)
 	fact_set_subject(f, FACT_LOADER_WORKERS, 0,
 			 c.threads > c.processes ? "threads" : "processes");
 	set_crew(f, &c);
+	fed(a, critical, f);
 	framework(s, f);
 	line(a, critical, f);
 }

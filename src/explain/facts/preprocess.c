@@ -16,11 +16,15 @@
 /* Fewer workers at a time are none: those of a short evaluation. */
 static const double workers_least = 0.5;
 
+/* Share of the critical thread's time. */
+static const double waited_least = 0.02;
+
 struct load {
 	double cpu;             /* seconds */
 	double sampled, native; /* of what was sampled on a CPU */
 	double python, doubtful;
 	double samples;
+	double loading, sure; /* seconds of samples, on a CPU or not; of these: only a training's */
 	struct heat all, own;
 };
 
@@ -78,7 +82,7 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 
 /* A thread's samples on a CPU stand for the CPU time the kernel charged it. */
 static void add_thread(struct load *l, const struct activity *a, const struct act_thread *t,
-		       bool worker)
+		       bool worker, bool waited)
 {
 	double on = 0, scale;
 
@@ -88,7 +92,12 @@ static void add_thread(struct load *l, const struct activity *a, const struct ac
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
 
-		if (r->on_cpu && stacked_loads(r, worker))
+		if (!stacked_loads(r, worker))
+			continue;
+		l->loading += r->seconds;
+		if (r->sure || (waited && !r->pooled))
+			l->sure += r->seconds;
+		if (r->on_cpu)
 			add_row(l, a->book, r, r->seconds * scale);
 	}
 }
@@ -99,6 +108,7 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 	uint32_t place;
 
 	fact_set(f, FACT_LOAD_CPU, l->cpu / seconds);
+	fact_set(f, FACT_LOAD_SURE, l->loading > 0 ? l->sure / l->loading : 0);
 	if (l->sampled <= 0) {
 		fact_set(f, FACT_LOAD_PYTHON, 0);
 		fact_absent(f, FACT_LOAD_PLACE, "no data is loaded");
@@ -125,22 +135,25 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 static void compute(const struct scene *s, struct facts *f)
 {
 	static const enum fact_id ids[] = { FACT_LOAD_CPU, FACT_LOAD_PYTHON, FACT_LOAD_PLACE,
-					    FACT_LOAD_NATIVE };
+					    FACT_LOAD_NATIVE, FACT_LOAD_SURE };
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);
 	bool workers = fact_or(f, FACT_LOADER_WORKERS, 0) >= workers_least;
 	struct load l = { 0 };
+	bool waited;
 
 	for (size_t i = 0; !critical && i < sizeof(ids) / sizeof(ids[0]); i++)
 		fact_absent(f, ids[i], "%s", why);
 	if (!critical)
 		return;
+	/* A process of its own that is waited for is a worker whatever its functions are called. */
+	waited = critical->state[TIME_DATA_WAIT] >= waited_least * critical->alive;
 	if (!workers)
-		add_thread(&l, a, critical, false);
+		add_thread(&l, a, critical, false, false);
 	for (size_t i = 0; workers && i < a->threads.n; i++)
 		if (stacked_is_worker(s, &a->threads.v[i]))
-			add_thread(&l, a, &a->threads.v[i], true);
+			add_thread(&l, a, &a->threads.v[i], true, waited);
 	set_load(f, &l, critical->alive);
 	heat_done(&l.all);
 	heat_done(&l.own);

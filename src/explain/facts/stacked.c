@@ -99,6 +99,14 @@ bool stacked_is_worker(const struct scene *s, const struct act_thread *t)
 	       !of_another_rank(s, t);
 }
 
+bool stacked_has_python(const struct activity *a, const struct act_thread *t)
+{
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		if (a->rows.v[k].leaf || a->rows.v[k].flags & STACK_PYTHON)
+			return true;
+	return false;
+}
+
 uint64_t stacked_function(const struct place *p)
 {
 	return map_mix(map_mix((uint64_t)(uintptr_t)p->file) ^ (uint64_t)(uintptr_t)p->function);

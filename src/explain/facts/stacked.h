@@ -20,6 +20,9 @@ bool stacked_is_worker(const struct scene *s, const struct act_thread *t);
  * something to do. */
 bool stacked_loads(const struct act_row *r, bool worker);
 
+/* Was it ever seen to run Python? */
+bool stacked_has_python(const struct activity *a, const struct act_thread *t);
+
 /* A number for a function of a book: its texts are each once, so their addresses tell functions apart. */
 uint64_t stacked_function(const struct place *p);
 

@@ -19,6 +19,23 @@ static const struct {
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
+/* Samples say which part of it was on a CPU. */
+static void taking(const struct activity *a, const struct act_thread *t, struct facts *f)
+{
+	double all = 0, on = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (r->unknown || r->state != TIME_DATA_WAIT)
+			continue;
+		all += r->seconds;
+		on += r->on_cpu ? r->seconds : 0;
+	}
+	fact_set(f, FACT_TIME_TAKING,
+		 all > 0 ? t->state[TIME_DATA_WAIT] / t->alive * (on / all) : 0);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	const char *why;
@@ -28,6 +45,7 @@ static void compute(const struct scene *s, struct facts *f)
 		for (size_t i = 0; i < N_ROWS; i++)
 			fact_absent(f, rows[i].id, "%s", why);
 		fact_absent(f, FACT_TIME_RUNNING, "%s", why);
+		fact_absent(f, FACT_TIME_TAKING, "%s", why);
 		fact_absent(f, FACT_TIME_UNACCOUNTED, "%s", why);
 		return;
 	}
@@ -39,6 +57,7 @@ static void compute(const struct scene *s, struct facts *f)
 			       fmin(1, share + error));
 		f->v[rows[i].id].subject = t->id;
 	}
+	taking(&s->activity, t, f);
 	if (isfinite(t->run))
 		fact_set(f, FACT_TIME_RUNNING, fmin(1, t->run / t->alive));
 	fact_set(f, FACT_TIME_UNACCOUNTED, t->unaccounted / t->alive);

@@ -116,35 +116,39 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_LOAD, PHASE_BY_FRAME, "transformers/data/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "transformers/", "_batch_encode_plus|_encode_plus|_call_one|batch_encode_plus|encode_plus|tokenize|convert_tokens_to_ids|get_batch_samples" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "datasets/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "tokenizers/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "tokenizers/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "webdataset/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "albumentations/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "imgaug/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "PIL/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "imageio/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "skimage/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "PIL/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "imageio/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "skimage/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "librosa/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "soundfile.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "h5py/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "pandas/io/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "pyarrow/", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "numpy/lib/", "load|NpzFile.*|loadtxt|genfromtxt|read_array" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "gzip.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "lzma.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "bz2.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "zipfile.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "tarfile.py", "" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "json/__init__.py", "load|loads" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "soundfile.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "h5py/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "pandas/io/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "pyarrow/", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "numpy/lib/", "load|NpzFile.*|loadtxt|genfromtxt|read_array" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "gzip.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "lzma.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "bz2.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "zipfile.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "tarfile.py", "" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "json/__init__.py", "load|loads" },
 
 	/* --- making batches: what plain programs call it */
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Dataset*.__getitem__|*Dataset*.__getitems__|*Dataset*.__iter__|*Dataset*.__next__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Loader*.__next__|*Loader*.__iter__|*Loader*.__getitem__|*Batcher*.__next__|*Batcher*.__iter__" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Transform*.__call__|*Augment*.__call__|*Collat*.__call__|*Preprocess*.__call__|*Tokenizer*.__call__" },
+	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Augment*.__call__|*Collat*.__call__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "collate*|*_collate|*collate_fn" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_batch*|next_batch*|get_batch*|make_batch*|read_batch*|fetch_batch*|prepare_batch*|build_batch*|sample_batch*|create_batch*|get_minibatch*|next_minibatch" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "batches|minibatches|iterate_minibatches|batch_iter*|batch_generator|data_loader|dataloader|data_generator|data_iter*|iter_batches|iterate_batches|generate_batches" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_image*|load_img|load_sample*|load_example*|load_item*|load_audio|load_wav|load_video|load_record*|load_data*|read_image*|read_sample*|read_example*|read_record*|fetch_sample*|get_sample|get_example" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "", "preprocess*|pre_process*|augment*|random_crop|random_flip|parse_example*|parse_record*|decode_image*|decode_jpeg*|decode_png*|decode_sample*|decode_audio|tokenize*" },
+	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_sample*|load_example*|read_sample*|read_example*|fetch_sample*|get_sample|get_example|augment*|random_crop|random_flip" },
+
+	/* --- what other programs do as well: alone it is no sign of a training */
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "", "*Transform*.__call__|*Preprocess*.__call__|*Tokenizer*.__call__" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "", "load_image*|load_img|load_item*|load_audio|load_wav|load_video|load_record*|load_data*|read_image*|read_record*" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "", "preprocess*|pre_process*|parse_example*|parse_record*|tokenize*" },
 	{ PHASE_LOAD_GUESS, PHASE_BY_FRAME, "", "decode*|_decode*|transform|__getitem__" },
 
 	/* --- framework code on the CPU */
@@ -175,7 +179,7 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_COMM, PHASE_BY_LINE, "", ".all_reduce(|.barrier(|.all_gather(|.broadcast(" },
 	{ PHASE_CHECKPOINT, PHASE_BY_LINE, "", "pickle.dump(|torch.save(|np.save(|np.savez(|marshal.dump(|os.fsync(" },
 	{ PHASE_LOG, PHASE_BY_LINE, "", "print(|stdout.write(|stderr.write(|stdout.flush(|.writerow(" },
-	{ PHASE_LOAD, PHASE_BY_LINE, "", "cv2.imread(|cv2.imdecode(|cv2.resize(|cv2.cvtColor(|np.load(|np.frombuffer(|np.fromfile(|pickle.load(|pickle.loads(|zlib.decompress(|gzip.decompress(|lz4.frame.decompress(" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_LINE, "", "cv2.imread(|cv2.imdecode(|cv2.resize(|cv2.cvtColor(|np.load(|np.frombuffer(|np.fromfile(|pickle.load(|pickle.loads(|zlib.decompress(|gzip.decompress(|lz4.frame.decompress(" },
 
 	/* --- native code: the beginning of a library's name, and symbols */
 	{ PHASE_DEVICE_SYNC, PHASE_BY_NATIVE, "libcuda.so|libcudart|libamdhip64|libhip|libze_loader", "*Synchronize*|*EventQuery*|*StreamQuery*|cuStreamWaitValue*|zeCommandQueueSynchronize|zeFenceHostSynchronize|zeEventHostSynchronize" },
@@ -257,9 +261,8 @@ static const struct {
 	unsigned kinds;
 	enum time_state state;
 } states[] = {
-	{ PHASE_LOADER_WAIT, ON_CPU, TIME_DATA_LOAD },
+	/* On a CPU it takes what was made: it unpickles, it maps shared memory. It loads nothing. */
 	{ PHASE_LOADER_WAIT, ALWAYS, TIME_DATA_WAIT },
-	{ PHASE_QUEUE_GET, ON_CPU, TIME_DATA_LOAD },
 	{ PHASE_QUEUE_GET, ALWAYS, TIME_DATA_WAIT },
 	{ PHASE_LOAD, ON(WAIT_PIPE) | ON(WAIT_QUEUE), TIME_DATA_WAIT },
 	{ PHASE_LOAD, ALWAYS, TIME_DATA_LOAD },
@@ -304,6 +307,20 @@ bool phase_state(enum phase p, enum wait_kind kind, bool theirs, enum time_state
 			return true;
 		}
 	return false;
+}
+
+bool phase_is_training(const struct phase_rule *r)
+{
+	static const char *const anybodys[] = { "multiprocessing/", "concurrent/", "joblib/" };
+
+	if (r->phase == PHASE_LOAD)
+		return true;
+	if (r->phase != PHASE_WORKER && r->phase != PHASE_LOADER_WAIT)
+		return false;
+	for (size_t i = 0; i < sizeof(anybodys) / sizeof(anybodys[0]); i++)
+		if (strncmp(r->file, anybodys[i], strlen(anybodys[i])) == 0)
+			return false;
+	return true;
 }
 
 const char *phase_name(enum phase p)

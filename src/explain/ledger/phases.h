@@ -17,7 +17,8 @@ enum phase {
 	PHASE_LOADER_WAIT, /* takes a batch that others made */
 	PHASE_QUEUE_GET, /* takes something that others made: data, if it is the training that waits */
 	PHASE_LOAD,      /* makes a batch */
-	PHASE_LOAD_GUESS, /* so by its name only: frameworks' frames inside of it say it better */
+	PHASE_LOAD_GUESS, /* other programs do it as well: frameworks' frames inside of it say it
+			     better, and alone it is no sign of a training */
 	PHASE_WORKER,     /* serves somebody who makes batches, or waits to be asked */
 	PHASE_WORK_WAIT,  /* a worker that waits to be asked */
 	PHASE_PIN,
@@ -65,6 +66,9 @@ enum phase phase_step(enum phase outer, enum phase inner, enum phase_by by);
 /* What a thread does that is in this phase and does this. False: the phase does not say. `theirs`: it is
  * not the first thread of a process that trains, so that it waits for work, not for data. */
 bool phase_state(enum phase p, enum wait_kind kind, bool theirs, enum time_state *ret);
+/* Is it a row about data that only a training has: a framework's loader, batches, datasets? Files that
+ * are read and pools that work are anybody's. */
+bool phase_is_training(const struct phase_rule *r);
 const char *phase_name(enum phase p);
 
 /* Does a pattern with '*' hold for all of a text? */

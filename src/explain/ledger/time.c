@@ -42,6 +42,23 @@ static int add_state(const struct scene *s, const struct act_thread *t, enum tim
 	return r;
 }
 
+/* Of a program that is no Python there is no state for what it computes. */
+static bool runs_native(const struct activity *a, const struct act_thread *t)
+{
+	double on = 0, other = 0;
+
+	for (size_t i = t->row; i < t->row + t->n_rows; i++) {
+		const struct act_row *r = &a->rows.v[i];
+
+		if (r->leaf || r->flags & STACK_PYTHON)
+			return false;
+		if (r->unknown || r->state != TIME_OTHER)
+			continue;
+		*(r->on_cpu ? &on : &other) += r->seconds;
+	}
+	return on > other;
+}
+
 static int by_share(const void *x, const void *y)
 {
 	const struct ledger_line *a = x, *b = y;
@@ -68,6 +85,7 @@ int ledger_time(const struct scene *s, struct verdict *v)
 	v->time_pid = process ? process->key : 0;
 	if (process)
 		text_safe_copy(v->time_name, sizeof(v->time_name), process->name);
+	v->time_native = runs_native(a, t);
 	for (int i = 0; i < TIME_STATES && r == 0; i++)
 		if (t->state[i] > 0)
 			r = add_state(s, t, (enum time_state)i, v);

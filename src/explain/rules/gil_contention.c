@@ -4,7 +4,8 @@
  * process run Python code.
  *
  * Not to be taken for it: other locks, and threads that wait for the GIL while the training does not
- * (nobody is held up).
+ * (nobody is held up); a wait in which nobody was seen to hold it (threads too short-lived to be looked at,
+ * a holder that is itself blocked): that cannot be told.
  *
  * Gain: the time it waits, 1/(1-g); none of it where the GPU is busy meanwhile, and no more than the
  * cores leave, since what the others do must run somewhere.
@@ -19,6 +20,9 @@
 
 static const double wait_least = 0.02; /* of its time; below: not worth a word */
 
+/* Of the time it waits: others must be seen to hold it for this part of it at least. */
+static const double holder_least = 0.5;
+
 static void say(struct finding *x, const struct facts *f)
 {
 	const struct fact *g = &f->v[FACT_GIL_WAIT], *holder = &f->v[FACT_GIL_HOLDER];
@@ -26,9 +30,8 @@ static void say(struct finding *x, const struct facts *f)
 		       fact_or(f, FACT_LOADER_WORKERS, 0) >= loading_workers_least;
 	char a[24], b[24];
 
-	snprintf(x->title, sizeof(x->title),
-		 "the training thread waits for Python's lock (GIL) %s of its time",
-		 num_percent(g->value, a, sizeof(a)));
+	snprintf(x->title, sizeof(x->title), "%s waits for Python's lock (GIL) %s of its time",
+		 loading_thread(f), num_percent(g->value, a, sizeof(a)));
 	rule_because(x, f, FACT_GIL_WAIT, "it waits for the GIL %s of its time",
 		     num_percent(g->value, a, sizeof(a)));
 	rule_because(x, f, FACT_GIL_HOLDER,
@@ -56,6 +59,13 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a == ANSWER_YES)
 		a = answer_and(answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)),
 			       rule_at_least(f, FACT_CORES_FREE, 0, o));
+	if (a == ANSWER_YES)
+		a = rule_at_least(f, FACT_GIL_HOLDER, holder_least * g->value, o);
+	if (a == ANSWER_NO && g->known && g->value >= wait_least && f->v[FACT_GIL_HOLDER].known &&
+	    f->v[FACT_GIL_HOLDER].value < holder_least * g->value)
+		return rule_cannot_tell(o,
+					"it waits for the GIL, and no thread was seen that holds "
+					"it so long");
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);

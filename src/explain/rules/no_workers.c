@@ -5,7 +5,8 @@
  *
  * Not to be taken for it: data that is cheap to have (in memory, prepared): below a tenth of the time
  * it is a note, since handing batches over costs something too; a GPU that is busy meanwhile with what
- * it was given before; a job that has no core left for a worker.
+ * it was given before; a job that has no core left for a worker; a program that parses or reads and does
+ * nothing with it that a training would (loading_is_for_training()); one that others send data to.
  *
  * Gain: of a second now, p is loading. With k workers the training takes 1-p and the workers p/k, side
  * by side: the longer of both, and no less than GPU and cores leave. Handing over costs: pickling and
@@ -21,7 +22,9 @@
 
 static const double share_least = 0.03; /* of the critical thread's time; below: not worth a word */
 static const double share_finding = 0.10;
-static const int workers_most = 16; /* nobody starts with more */
+static const double fed_least = 0.01; /* of its time, it waits for another process */
+static const double far_above = 2;    /* times: waiting against loading */
+static const int workers_most = 16;   /* nobody starts with more */
 
 struct cost {
 	double worker, training; /* of p */
@@ -52,18 +55,15 @@ static int workers_for(const struct facts *f, double p)
 static void say(struct finding *x, const struct facts *f, int k)
 {
 	const struct fact *p = &f->v[FACT_TIME_DATA_LOAD];
-	char a[24], b[24];
+	char a[24];
 
 	snprintf(x->title, sizeof(x->title),
-		 "the training thread loads the data itself, %s of its time; nothing loads ahead",
+		 "%s loads the data itself, %s of its time; nothing loads ahead", loading_thread(f),
 		 num_percent(p->value, a, sizeof(a)));
 	rule_because(x, f, FACT_TIME_DATA_LOAD, "%s of its time is loading and transforming data",
 		     num_percent(p->value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_WORKERS, "no loader worker was seen");
-	if (f->v[FACT_LOAD_PLACE].place)
-		rule_because(x, f, FACT_LOAD_PLACE, "most of it at %s (%s)",
-			     f->v[FACT_LOAD_PLACE].text,
-			     num_percent(f->v[FACT_LOAD_PLACE].value, b, sizeof(b)));
+	loading_because_place(x, f, "most of it");
 	rule_because(x, f, FACT_CORES_FREE, "%s cores are free",
 		     num_cores(f->v[FACT_CORES_FREE].value, a, sizeof(a)));
 	if (fact_or(f, FACT_GPU_USED, 0) > 0)
@@ -82,6 +82,15 @@ static double with_queue(const struct facts *f, double p)
 	return fmin(0.98, p + cpu * (loading_wall_per_cpu(f) - 1));
 }
 
+/* No: somebody makes data for it, also if it was not known for a worker. */
+static enum answer nobody_loads(const struct facts *f, struct opinion *o)
+{
+	double own = fact_or(f, FACT_TIME_DATA_LOAD, 0);
+
+	return answer_and(answer_not(rule_at_least(f, FACT_LOADER_FED, fed_least, o)),
+			  answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, far_above * own, o)));
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -92,6 +101,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 
 	a = answer_and(rule_at_least(f, FACT_TIME_DATA_LOAD, share_least, o),
 		       answer_not(rule_at_least(f, FACT_LOADER_WORKERS, loading_workers_least, o)));
+	if (a == ANSWER_YES)
+		a = answer_and(nobody_loads(f, o), loading_is_for_training(f, o));
 	if (a != ANSWER_YES)
 		return a;
 	a = answer_and(answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)),

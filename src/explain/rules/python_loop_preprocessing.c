@@ -26,8 +26,10 @@ static const double likely = 10, little = 3;
 /* What a second takes when this share of the CPU time of loading becomes `times` as fast. */
 static double then(const struct facts *f, double python, double times, double stretch)
 {
-	double saved = python * (1 - 1 / times), wait = fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	double saved = python * (1 - 1 / times), wait;
 	double left = 1, busy, load;
+
+	wait = fact_or(f, FACT_TIME_DATA_WAIT, 0) - fact_or(f, FACT_TIME_TAKING, 0);
 
 	if (f->v[FACT_LOADER_WORKERS].value < loading_workers_least) {
 		/* on a CPU in the training thread: what of its time that is */
@@ -39,7 +41,7 @@ static double then(const struct facts *f, double python, double times, double st
 		       fmax(1 - fact_or(f, FACT_LOADER_IDLE, 0), 0.1);
 		left = fmax(1 - wait, 1 - fmin(1, busy) * saved);
 	}
-	return fmax(left, fact_or(f, FACT_GPU_BUSY, 0));
+	return fmax(fmax(left, loading_least_left), fact_or(f, FACT_GPU_BUSY, 0));
 }
 
 static void say(struct finding *x, const struct facts *f)
@@ -57,16 +59,15 @@ static void say(struct finding *x, const struct facts *f)
 		     x->where.function);
 	rule_because(x, f, FACT_LOAD_CPU, "loading uses %s cores, in %s",
 		     num_cores(f->v[FACT_LOAD_CPU].value, a, sizeof(a)),
-		     workers ? "workers" : "the training thread");
+		     workers ? "workers" : loading_thread(f));
 	if (workers)
-		rule_because(x, f, FACT_TIME_DATA_WAIT,
-			     "the training waits for data %s of its time",
+		rule_because(x, f, FACT_TIME_DATA_WAIT, "%s waits for data %s of its time",
+			     loading_program(f),
 			     num_percent(fact_or(f, FACT_TIME_DATA_WAIT, 0), b, sizeof(b)));
 	else
-		rule_because(x, f, FACT_TIME_DATA_LOAD,
-			     "loading is %s of the training thread's "
-			     "time",
-			     num_percent(f->v[FACT_TIME_DATA_LOAD].value, b, sizeof(b)));
+		rule_because(x, f, FACT_TIME_DATA_LOAD, "loading is %s of the time of %s",
+			     num_percent(f->v[FACT_TIME_DATA_LOAD].value, b, sizeof(b)),
+			     loading_thread(f));
 	snprintf(x->fix, sizeof(x->fix),
 		 "do it for whole arrays or batches at once (numpy, torch, cv2, Pillow, "
 		 "__getitems__), compile the loop (numba, Cython), or prepare the data once and "
@@ -80,6 +81,12 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	enum answer a = answer_and(rule_at_least(f, FACT_LOAD_CPU, loading_least, o),
 				   rule_at_least(f, FACT_LOAD_PYTHON, python_least, o));
 
+	if (a != ANSWER_NO || py->high >= 2 * python_least) {
+		enum answer used = loading_is_for_training(f, o);
+
+		if (used != ANSWER_YES)
+			return answer_and(a == ANSWER_NO ? ANSWER_CANNOT_TELL : a, used);
+	}
 	/* Lines that may or may not call into C decide: only a native leaf would tell. */
 	if (a == ANSWER_NO && f->v[FACT_LOAD_CPU].known && f->v[FACT_LOAD_PYTHON].known &&
 	    f->v[FACT_LOAD_CPU].value >= loading_least && py->high >= 2 * python_least)

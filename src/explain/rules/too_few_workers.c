@@ -38,10 +38,16 @@ static double then(const struct facts *f, double wait, double now, double more, 
 	return fmax(side / c.even, loading_floor(f, c.c, more - now));
 }
 
+/* Of getting data, taking it stays with the training. */
+static double blocked(const struct facts *f, double wait)
+{
+	return fmax(0, wait - fact_or(f, FACT_TIME_TAKING, 0));
+}
+
 /* Workers that keep up, and one more for batches that take longer; not more than there are cores. */
 static int workers_for(const struct facts *f, double now)
 {
-	double wait = f->v[FACT_TIME_DATA_WAIT].value;
+	double wait = blocked(f, f->v[FACT_TIME_DATA_WAIT].value);
 	double enough = ceil(now / fmax(1 - wait, 0.02) - 0.05) + 1;
 	double cores = f->v[FACT_CORES_FREE].value / fmax(f->v[FACT_LOADER_BUSY].value, 0.1);
 
@@ -54,12 +60,11 @@ static void say(struct finding *x, const struct facts *f, double now, int more)
 	char a[24], b[24];
 
 	snprintf(x->title, sizeof(x->title),
-		 "%.0f loader worker%s too few: the training waits for data %s of its time", now,
-		 now > 1.5 ? "s are" : " is", num_percent(w->value, a, sizeof(a)));
-	rule_because(x, f, FACT_TIME_DATA_WAIT,
-		     "the training thread is blocked on the loader %s of "
-		     "its time",
-		     num_percent(w->value, a, sizeof(a)));
+		 "%.0f loader worker%s too few: %s waits for data %s of its time", now,
+		 now > 1.5 ? "s are" : " is", loading_program(f),
+		 num_percent(w->value, a, sizeof(a)));
+	rule_because(x, f, FACT_TIME_DATA_WAIT, "%s waits for the loader %s of its time",
+		     loading_thread(f), num_percent(w->value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_BUSY, "its %.0f worker%s on a CPU %s of the time", now,
 		     now > 1.5 ? "s are" : " is",
 		     num_percent(f->v[FACT_LOADER_BUSY].value, a, sizeof(a)));
@@ -67,10 +72,7 @@ static void say(struct finding *x, const struct facts *f, double now, int more)
 		     num_percent(f->v[FACT_LOADER_IDLE].value, b, sizeof(b)));
 	rule_because(x, f, FACT_CORES_FREE, "%s cores are free",
 		     num_cores(f->v[FACT_CORES_FREE].value, a, sizeof(a)));
-	if (f->v[FACT_LOAD_PLACE].place)
-		rule_because(x, f, FACT_LOAD_PLACE, "most of their CPU time is at %s (%s)",
-			     f->v[FACT_LOAD_PLACE].text,
-			     num_percent(f->v[FACT_LOAD_PLACE].value, b, sizeof(b)));
+	loading_because_place(x, f, "most of their CPU time is");
 	if (fact_or(f, FACT_GPU_USED, 0) > 0)
 		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
 			     f->v[FACT_GPU_BUSY].text,
@@ -93,18 +95,21 @@ static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *w = &f->v[FACT_TIME_DATA_WAIT];
-	double now;
+	double now, wait;
 	enum answer a;
 	int more;
 
-	a = answer_and(rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least, o),
-		       answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	a = answer_and(
+	    rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least + fact_or(f, FACT_TIME_TAKING, 0), o),
+	    answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
 	if (a != ANSWER_YES)
 		return a;
 	a = rule_at_least(f, FACT_LOADER_WORKERS, loading_workers_least, o);
 	if (a == ANSWER_NO)
 		return rule_cannot_tell(o, "it waits for data, and who loads it was not seen");
 	a = answer_and(a, both_sides(f, o));
+	if (a == ANSWER_YES)
+		a = loading_is_for_training(f, o);
 	if (a != ANSWER_YES)
 		return a;
 	now = fmax(1, round(f->v[FACT_LOADER_WORKERS].value));
@@ -112,11 +117,13 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (more <= now)
 		return ANSWER_NO;
 	say(x, f, now, more);
-	rule_gain_of_time(x, then(f, w->high, now, more, least),
-			  then(f, w->value, now, more, likely), then(f, w->low, now, more, most));
+	wait = blocked(f, w->value);
+	rule_gain_of_time(x, then(f, blocked(f, w->high), now, more, least),
+			  then(f, wait, now, more, likely),
+			  then(f, blocked(f, w->low), now, more, most));
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, more - now,
-			      now / more > 1 - w->value ? "the loading" : "its own work"));
+			      now / more > 1 - wait ? "the loading" : "its own work"));
 	x->confidence = 0.8;
 	return ANSWER_YES;
 }

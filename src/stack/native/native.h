@@ -54,9 +54,10 @@ struct native_counts native_shared_counts(const struct native_shared *s);
 int native_open(struct native_process **ret, struct native_shared *shared, pid_t pid);
 void native_close(struct native_process *p);
 
-/* What an address is in; false: nothing is mapped there that we know. Mappings are read again when an
- * unknown address turns up (at most a few times a second: now_ns is any steady clock). Of a return
- * address ask for the byte before it: behind the call may be another function already. */
+/* What code or image an address is in; false: none that we know. Mappings are read again when an unknown
+ * address turns up: a few times a second, less often the longer reading takes and the longer nothing is
+ * found (half a minute at most). now_ns is any steady clock. Of a return address ask for the byte before
+ * it: behind the call may be another function already. */
 bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 		  struct native_place *ret);
 
@@ -66,7 +67,8 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
 		     uint64_t *addresses, size_t max);
 
-/* Sampled instruction pointers of threads, at this rate of their CPU time. Opening never fails for want
+/* Sampled instruction pointers of threads, at this rate of their CPU time; hz 0: on demand only, see
+ * native_perf_arm(). Opening never fails for want
  * of rights only: see native_perf_refusal(). -ENOMEM. threads: most that are watched at a time. */
 int native_perf_open(struct native_perf **ret, double hz, size_t threads);
 void native_perf_close(struct native_perf *p);
@@ -81,6 +83,11 @@ void native_perf_forget(struct native_perf *p, pid_t tid);
  * that the others may be anything. */
 size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,
 			  int64_t *ret_ns);
+/* On demand: from arming to disarming the thread is sampled every 10 us of its CPU time, and at no other
+ * time. Each costs an interrupt of the CPU the thread is on (some us, in a virtual machine 20). A thread
+ * that does not run gives no sample. */
+void native_perf_arm(struct native_perf *p, pid_t tid);
+void native_perf_disarm(struct native_perf *p, pid_t tid);
 /* Why not, and the command that changes it; false: it is permitted, or has not been tried. */
 bool native_perf_refused(const struct native_perf *p, struct err *e);
 /* Tries once, on ourselves: 0, or -errno and the words. For doctor. */

@@ -40,6 +40,10 @@ struct native_perf {
 	int refused; /* -errno of the last one that was not permitted, 0 */
 };
 
+/* The shortest period the kernel's software clock has. */
+#define ON_DEMAND_NS 10000
+
+/* hz 0: on demand. */
 static int open_once(pid_t tid, double hz, uint16_t frames)
 {
 	struct perf_event_attr a = {
@@ -62,8 +66,14 @@ static int open_once(pid_t tid, double hz, uint16_t frames)
 		.watermark = 1,
 		.wakeup_watermark = 1u << 30, /* never */
 	};
-	long fd = syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	long fd;
 
+	if (hz <= 0) {
+		a.freq = 0;
+		a.sample_period = ON_DEMAND_NS;
+		a.disabled = 1;
+	}
+	fd = syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -243,6 +253,25 @@ static bool newest(const struct watched *w, long page, struct record *ret)
 		at += ret->head.size;
 	}
 	return false;
+}
+
+static void switch_event(const struct native_perf *p, pid_t tid, unsigned long how)
+{
+	uint32_t at;
+
+	/* Fails for a thread that has ended, which does not matter. */
+	if (map_get(&p->by_tid, (uint64_t)tid, &at))
+		(void)ioctl(p->threads.v[at].fd, how, 0);
+}
+
+void native_perf_arm(struct native_perf *p, pid_t tid)
+{
+	switch_event(p, tid, PERF_EVENT_IOC_ENABLE);
+}
+
+void native_perf_disarm(struct native_perf *p, pid_t tid)
+{
+	switch_event(p, tid, PERF_EVENT_IOC_DISABLE);
 }
 
 size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,

@@ -43,7 +43,10 @@ struct native_process {
 	char *maps_text;
 	elf_mappings maps;
 	VEC(uint32_t) image_of; /* a mapping: index of its image + 2, 0: not looked for, 1: none */
-	int64_t maps_ns;
+	int64_t maps_ns;        /* of the last reading */
+	int64_t maps_pause;     /* ns from it to the next, for what it took */
+	unsigned maps_vain;     /* readings in a row that did not find what was looked for */
+	unsigned maps_reads;
 	bool maps_tried;
 
 	VEC(struct native_image) images;
@@ -62,7 +65,7 @@ struct native_process {
 /* A process that is an image of memory; `m` and `maps` must outlive it. */
 int native_open_memory(struct native_process **ret, struct mem *m, const char *maps, size_t maps_n);
 
-/* The mapping an address is in, NULL: none. Reads maps (again) when it may. */
+/* The mapping of code or of an image that an address is in, NULL: none. Reads maps (again) when it may. */
 const struct elf_mapping *native_mapping(struct native_process *p, uint64_t address,
 					 int64_t now_ns);
 /* The image of a mapping (that native_mapping() gave), covering the address: NULL, none. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define EXPRESSION_MAX 1024
+#define PAGE           4096 /* the smallest there is */
 
 struct machine {
 	uint8_t columns, sp;
@@ -46,25 +47,31 @@ static const struct machine *machine_of(const struct native_image *image)
 	return image->elf.machine == EM_AARCH64 ? &aarch64 : NULL;
 }
 
+/* 8 KB of the stack, or the rest of a page where it ends before that. */
+static bool read_window(struct native_process *p, uint64_t at)
+{
+	uint64_t n = NATIVE_WINDOW, page = PAGE - at % PAGE;
+
+	p->window_n = 0;
+	if (mem_read(p->mem, at, p->window, n) < 0) {
+		n = page;
+		if (n < 8 || mem_read(p->mem, at, p->window, n) < 0)
+			return false;
+	}
+	p->window_at = at;
+	p->window_n = n;
+	return true;
+}
+
 /* A word of the stack, by reading a window of it when it is not in the one we have. */
 static bool stack_word(void *arg, uint64_t at, uint64_t *ret)
 {
-	struct walk *w = arg;
-	struct native_process *p = w->p;
-	const struct elf_mapping *m;
-	uint64_t n = NATIVE_WINDOW;
+	struct native_process *p = ((struct walk *)arg)->p;
 
 	if (at < p->window_at || at - p->window_at > p->window_n ||
 	    p->window_n - (at - p->window_at) < 8) {
-		m = native_mapping(p, at, w->now_ns);
-		if (!m)
+		if (!read_window(p, at))
 			return mem_read_u64(p->mem, at, ret) == 0;
-		n = m->end - at < n ? m->end - at : n;
-		p->window_n = 0;
-		if (n < 8 || mem_read(p->mem, at, p->window, n) < 0)
-			return mem_read_u64(p->mem, at, ret) == 0;
-		p->window_at = at;
-		p->window_n = n;
 	}
 	memcpy(ret, p->window + (at - p->window_at), 8);
 	return true;

@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/scan.h"
+#include "stack/image.h"
 #include "stack/py/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
-#define MAPS_MAX     (32u << 20)
 #define SELF_TESTS   64 /* samples until one thread shows a frame; some 10 us each */
 #define NEWEST_MINOR 14 /* tested or known from its headers */
 
@@ -118,13 +118,11 @@ static bool in_namespace(pid_t pid)
 
 static int locate(struct py_process *p, struct err *e)
 {
-	char path[64];
 	auto_free char *maps = NULL;
 	size_t n;
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)p->mem->pid);
-	maps = io_slurp(AT_FDCWD, path, MAPS_MAX, &n, &r);
+	maps = elf_read_maps(p->mem->pid, &n, &r);
 	if (!maps) {
 		if (r == -ENOENT || r == -ESRCH)
 			return err_set(e, -ESRCH, "process %d is gone", (int)p->mem->pid);

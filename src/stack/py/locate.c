@@ -138,6 +138,9 @@ int py_locate(struct mem *m, const char *maps, size_t maps_n, struct py_place *r
 	for (size_t i = 0; r == 0 && i < list.n && images < ELF_IMAGES_MAX; i++) {
 		uint64_t runtime;
 
+		/* Code that a compiler made, thousands of mappings: not one is looked at. */
+		if (!list.v[i].inode && !list.v[i].name)
+			continue;
 		r = elf_image_at(m, &list, i, &image);
 		if (r == -ESRCH || r == -EPERM)
 			break;

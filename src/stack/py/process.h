@@ -17,10 +17,10 @@
 #define PY_CHUNKS_MAX  64         /* of a stack */
 #define PY_WINDOW_MAX  (1u << 20) /* bytes of chunks read a thread; 10,000 frames */
 #define PY_SPOTS_MAX   2048       /* frames outside chunks, a thread */
-#define PY_CODES_MAX   (1u << 17) /* functions a process; torch has some 20,000 */
-#define PY_TEXTS_MAX   (128u << 20)
-#define PY_LINES_MAX   (16u << 20) /* bytes of one line table */
-#define PY_CHECKS      4           /* cached functions looked at again in a sample */
+#define PY_CODES_MAX   (1u << 14) /* functions seen on stacks, a process; some 1,000 */
+#define PY_TEXTS_MAX   (8u << 20) /* bytes of their names, files and line tables */
+#define PY_LINES_MAX   (1u << 20) /* bytes of one line table */
+#define PY_CHECKS      4          /* cached functions looked at again in a sample */
 
 /* Memory that a thread's sample is expected to need. `offset`: where it stands in a copy. */
 struct py_window {
@@ -98,20 +98,25 @@ struct py_slot {
 };
 
 struct py_text {
+	uint32_t id;       /* never given to another one */
 	char *name, *file; /* one allocation, owned by name */
-	uint8_t *lines;
+	uint8_t *lines;    /* NULL: not kept, the table is too long */
 	uint32_t lines_n;
 	int32_t first_line;
+	uint32_t
+	    left; /* tick when code of it was found to be gone; a frame may have been given before */
 	uint64_t hash;
 };
 
 struct py_codes {
 	VEC(struct py_slot) slots;
-	struct map by_address; /* -> slot */
-	struct map restless;   /* addresses found reused */
-	VEC(struct py_text) texts;
-	struct map by_content; /* hash -> id */
-	size_t bytes;          /* of all texts */
+	struct map by_address;     /* -> slot */
+	struct map restless;       /* addresses found reused */
+	VEC(struct py_text) texts; /* by id */
+	struct map by_content;     /* hash -> index in texts */
+	size_t bytes;              /* of all texts */
+	uint32_t next_id;
+	uint32_t cleared; /* tick of the last time that old ones made room; 0: never */
 	uint32_t checks[PY_CHECKS];
 	unsigned checks_n;
 	uint64_t reused;

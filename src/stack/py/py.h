@@ -59,7 +59,8 @@ struct py_stacks {
 
 void py_stacks_done(struct py_stacks *s);
 
-/* Text of a function, UTF-8; may hold anything but NUL. The pointers stay good until py_detach(). */
+/* Text of a function, UTF-8; may hold anything but NUL. The pointers stay good until the next
+ * py_sample(). */
 struct py_function {
 	const char *name; /* qualified from 3.11 on ("Trainer.step"), the bare name before */
 	const char *file;
@@ -95,7 +96,8 @@ void py_detach(struct py_process *p);
  * that was attached to (execve, or its interpreter has ended): detach, and attach anew; -EPERM. */
 int py_sample(struct py_process *p, struct py_stacks *out);
 
-/* NULL: no such function. */
+/* Of a frame of the last sample: functions that were not seen for long are forgotten when there are too
+ * many, and get another number when they are met again. NULL: no such function. */
 const struct py_function *py_code(const struct py_process *p, uint32_t code,
 				  struct py_function *ret);
 /* The source line of an instruction; 0: it has none, or it is not known. */

@@ -25,6 +25,7 @@ enum verdict {
 	TORN,    /* the copies differ */
 	LEARNED, /* a function was not known: read again */
 	MISSED,  /* something was not foreseen: learn where to look, and read again */
+	TOO_DEEP,
 };
 
 /* Cached functions that were read along: is each still what it was? */
@@ -185,6 +186,8 @@ static enum verdict judge(struct py_process *p, struct py_tstate *t)
 	py_walk(p, t, 1, b);
 	if (b->end == PY_END_MISSING)
 		return MISSED;
+	if (a->links.n >= PY_DEPTH_MAX)
+		return TOO_DEEP; /* reading it again would not help, and is dear */
 	if (!py_chain_same(a, b))
 		return TORN;
 	/* Equal but ending elsewhere: perhaps the thread's stack has moved. */
@@ -311,7 +314,7 @@ static int attempt(struct py_process *p, unsigned round, unsigned *torn, struct 
 			put_chain(p, t, false, out);
 			continue;
 		}
-		if (last) {
+		if (last || verdict == TOO_DEEP) {
 			put_rest(p, t, out);
 			continue;
 		}

@@ -36,15 +36,38 @@ bool wait_parse_call(const char *text, size_t n, struct wait_call *ret)
 	return scan_hex(&s, &ret->sp) && scan_hex(&s, &ret->pc);
 }
 
-bool wait_parse_sched(const char *text, size_t n, uint64_t *ret_run, uint64_t *ret_queue)
+/* "46036249 98621 39" */
+bool wait_parse_sched(const char *text, size_t n, struct wait_sched *ret)
 {
 	struct scan s = scan_of(text, n);
-	uint64_t run, queue;
 
-	if (!scan_u64(&s, &run) || !scan_u64(&s, &queue))
+	*ret = (struct wait_sched){ 0 };
+	if (!scan_u64(&s, &ret->run) || !scan_u64(&s, &ret->queue))
 		return false;
-	*ret_run = run;
-	*ret_queue = queue;
+	if (!scan_u64(&s, &ret->slices))
+		ret->slices = 0;
+	return true;
+}
+
+/* "...\nvoluntary_ctxt_switches:\t39\nnonvoluntary_ctxt_switches:\t3\n": the last two lines. */
+bool wait_parse_switches(const char *text, size_t n, struct wait_switches *ret)
+{
+	static const char key[] = "voluntary_ctxt_switches:";
+	const char *at = text, *end = text + n;
+	uint64_t v[2];
+
+	for (int found = 0; found < 2; found++) {
+		struct scan s;
+
+		at = memmem(at, (size_t)(end - at), key, sizeof(key) - 1);
+		if (!at)
+			return false;
+		at += sizeof(key) - 1;
+		s = scan_of(at, (size_t)(end - at));
+		if (!scan_u64(&s, &v[found]))
+			return false;
+	}
+	*ret = (struct wait_switches){ v[0], v[1] };
 	return true;
 }
 

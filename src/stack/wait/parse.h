@@ -16,8 +16,17 @@ struct wait_call {
 
 /* /proc/PID/task/TID/syscall. */
 bool wait_parse_call(const char *text, size_t n, struct wait_call *ret);
-/* /proc/PID/task/TID/schedstat. */
-bool wait_parse_sched(const char *text, size_t n, uint64_t *ret_run, uint64_t *ret_queue);
+/* /proc/PID/task/TID/schedstat: ns on and queued for a CPU, and how often it was put on one (0 where the
+ * kernel does not tell). */
+struct wait_sched {
+	uint64_t run, queue, slices;
+};
+bool wait_parse_sched(const char *text, size_t n, struct wait_sched *ret);
+/* How often it left a CPU by itself, and was taken off one, from /proc/PID/task/TID/status. */
+struct wait_switches {
+	uint64_t left, taken;
+};
+bool wait_parse_switches(const char *text, size_t n, struct wait_switches *ret);
 /* The state letter of /proc/PID/task/TID/stat; 0: there is none. */
 char wait_parse_letter(const char *text, size_t n);
 /* What a descriptor is, by its link in /proc/PID/fd. *ret_inode: of a pipe or socket, else 0. A path

@@ -11,7 +11,14 @@
 #define WAIT_PIPES_MAX 4096 /* ends of pipes known of a job */
 #define WAIT_FDS       64   /* descriptors of a process remembered, a power of two */
 
-enum wait_file { WAIT_F_SYSCALL, WAIT_F_SCHED, WAIT_F_STAT, WAIT_F_WCHAN, WAIT_FILES };
+enum wait_file {
+	WAIT_F_SYSCALL,
+	WAIT_F_SCHED,
+	WAIT_F_STAT,
+	WAIT_F_WCHAN,
+	WAIT_F_STATUS,
+	WAIT_FILES
+};
 
 struct wait_thread {
 	pid_t tid; /* 0: a free place */
@@ -23,6 +30,8 @@ struct wait_thread {
 	enum wait_kind cpu;    /* running or runnable at the last look; else WAIT_UNKNOWN */
 	int64_t moved_ns;      /* when it was last seen off the CPU, or its account to have moved */
 	uint64_t run, queue;   /* its accounts at the last look */
+	uint64_t left;         /* how often it had left a CPU by itself, at the last look... */
+	bool left_known;       /* ...if that was asked */
 };
 
 /* What a descriptor of the target is. */

@@ -20,7 +20,8 @@
 #define TICK_NS      (10 * NS_PER_MS)
 #define LAZY_TICK_NS (2 * NS_PER_S)
 
-static const char *const file_names[WAIT_FILES] = { "syscall", "schedstat", "stat", "wchan" };
+static const char *const file_names[WAIT_FILES] = { "syscall", "schedstat", "stat", "wchan",
+						    "status" };
 
 int wait_open(struct wait_process **ret, struct wait_job *j, pid_t pid)
 {
@@ -101,7 +102,7 @@ static struct wait_thread *thread_of(struct wait_process *p, pid_t tid)
 	t = free_place(p);
 	if (!t || !map_put(&p->by_tid, (uint64_t)tid, (uint32_t)(t - p->threads.v)))
 		return NULL;
-	*t = (struct wait_thread){ .tid = tid, .fd = { -1, -1, -1, -1 } };
+	*t = (struct wait_thread){ .tid = tid, .fd = { -1, -1, -1, -1, -1 } };
 	return t;
 }
 
@@ -154,9 +155,31 @@ static enum wait_kind ask_wchan(struct wait_process *p, struct wait_thread *t, c
 	return n > 0 ? wait_wchan_kind(name, (size_t)n) : WAIT_UNKNOWN;
 }
 
+/* Running or queued, by how often it was put on and taken off a CPU (7 us). The two are read a moment
+ * apart, so they may be a whole switch apart: then they tell nothing. */
+static enum wait_kind cpu_kind_now(struct wait_process *p, struct wait_thread *t,
+				   struct wait_state *s)
+{
+	struct wait_switches off;
+	char text[4096];
+	ssize_t n;
+
+	if (!s->slices)
+		return WAIT_UNKNOWN;
+	n = thread_read(p, t, WAIT_F_STATUS, text, sizeof(text));
+	if (n <= 0 || !wait_parse_switches(text, (size_t)n, &off))
+		return WAIT_UNKNOWN;
+	s->preempted = t->left_known && t->left == off.left;
+	t->left = off.left;
+	t->left_known = true;
+	return s->slices == off.left + off.taken + 1 ? WAIT_RUNNING
+	       : s->slices == off.left + off.taken   ? WAIT_RUNNABLE
+						     : WAIT_UNKNOWN;
+}
+
 /* Running or queued, by what was charged since the last look. */
-static enum wait_kind cpu_kind(const struct wait_process *p, const struct wait_thread *t,
-			       int64_t now_ns, const struct wait_state *s)
+static enum wait_kind cpu_kind_since(const struct wait_process *p, const struct wait_thread *t,
+				     int64_t now_ns, const struct wait_state *s)
 {
 	int64_t tick = p->job->lazy_ticks ? LAZY_TICK_NS : TICK_NS;
 	uint64_t run, queue;
@@ -168,6 +191,14 @@ static enum wait_kind cpu_kind(const struct wait_process *p, const struct wait_t
 	if (run == 0 && queue == 0 && t->cpu) /* no news */
 		return now_ns - t->moved_ns >= tick ? WAIT_RUNNABLE : t->cpu;
 	return queue > run ? WAIT_RUNNABLE : WAIT_RUNNING;
+}
+
+static enum wait_kind cpu_kind(struct wait_process *p, struct wait_thread *t, int64_t now_ns,
+			       struct wait_state *s)
+{
+	enum wait_kind kind = cpu_kind_now(p, t, s);
+
+	return kind != WAIT_UNKNOWN ? kind : cpu_kind_since(p, t, now_ns, s);
 }
 
 static bool same_call(const struct wait_call *a, const struct wait_call *b)
@@ -392,6 +423,7 @@ static int see_call(struct wait_process *p, struct wait_thread *t, int64_t now_n
 int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_state *ret)
 {
 	struct wait_thread *t = thread_of(p, tid);
+	struct wait_sched sched;
 	char text[128];
 	ssize_t n;
 	bool on_cpu;
@@ -402,7 +434,12 @@ int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_stat
 		return -ENOMEM;
 	t->seen = true;
 	n = thread_read(p, t, WAIT_F_SCHED, text, sizeof(text));
-	ret->has_sched = n > 0 && wait_parse_sched(text, (size_t)n, &ret->run_ns, &ret->queue_ns);
+	ret->has_sched = n > 0 && wait_parse_sched(text, (size_t)n, &sched);
+	if (ret->has_sched) {
+		ret->run_ns = sched.run;
+		ret->queue_ns = sched.queue;
+		ret->slices = sched.slices;
+	}
 	if (!t->refused_ns || now_ns - t->refused_ns > REFUSED_NS) {
 		r = see_call(p, t, now_ns, ret);
 		t->refused_ns = r < 0 && r != -ESRCH ? now_ns : 0;
@@ -417,6 +454,7 @@ int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_stat
 	if (!on_cpu || !t->known || ret->run_ns != t->run)
 		t->moved_ns = now_ns;
 	t->known = true;
+	t->left_known = t->left_known && on_cpu;
 	t->cpu = on_cpu ? ret->kind : WAIT_UNKNOWN;
 	t->run = ret->run_ns;
 	t->queue = ret->queue_ns;

@@ -41,6 +41,11 @@ struct wait_state {
 	uint64_t pc, sp; /* in user space; 0: not known (a running thread's are never) */
 	bool has_sched;
 	uint64_t run_ns, queue_ns; /* on and queued for a CPU, since the thread began */
+	uint64_t slices;           /* how often it was put on a CPU; 0: not known */
+	/* WAIT_RUNNABLE: it has not waited for anything since the last look, so it was taken off the CPU in
+	 * the middle of what it does (by us, it may be: who looks needs a CPU). Otherwise it may have been
+	 * woken just now, and stand where it waited. */
+	bool preempted;
 	char
 	    what[WAIT_WHAT_SIZE]; /* "pipe from pid 4711", "/data/a.tar", "TCP socket"; may be "" */
 };
@@ -66,8 +71,9 @@ void wait_close(struct wait_process *p);
 void wait_set_gils(struct wait_process *p, const struct py_range *gils, size_t n);
 
 /* One thread, now (now_ns: any steady clock). 0; -ESRCH: it has ended; -ENOMEM. Running and runnable look alike at the moment
- * itself: what its accounts say since the last look decides, so the first look always says running,
- * and one label between two looks is the larger share; run_ns and queue_ns have both. */
+ * itself but for one thing: one that runs was put on a CPU once more often than it was taken off. Where
+ * the kernel does not count (no schedstats), what its accounts say since the last look decides: then the
+ * first look always says running, and one label between two looks is the larger share. */
 int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_state *ret);
 /* Drops threads that have not been looked at since the last call of this. */
 void wait_sweep(struct wait_process *p);

@@ -16,18 +16,19 @@ static void time_section(void **state)
 	(void)state;
 	verdict_make(&v, &run);
 	report_time(&v, false, &out);
-	assert_string_equal(buf_text(&out),
-			    "\nWhere the time went: main thread of python3, pid 4711\n"
-			    "STATE                                    SHARE    TIME\n"
-			    "data_wait    waiting for data             61 %  24.4 s  ######\n"
-			    "     93 % Queue.get  /usr/lib/python3.11/multiprocessing/queues.py:102\n"
-			    "gpu_wait     waiting for the GPU          22 %   8.8 s  ##\n"
-			    "python       user code                   9.0 %   3.6 s  #\n"
-			    "cpu_queue    queued for a CPU            5.0 %   2.0 s  #\n"
-			    "lock_wait    waiting for a lock          0.8 %  320 ms  .\n"
-			    "transfer     copying to or from the GPU  0.4 %  160 ms  .\n"
-			    "unaccounted  not seen, or not proven     1.8 %  720 ms  .\n"
-			    "shares are give or take 2 points\n");
+	assert_string_equal(
+	    buf_text(&out),
+	    "\nWhere the time went: main thread of python3, pid 4711\n"
+	    "STATE                                    SHARE    TIME\n"
+	    "data_wait    waiting for data             61 %  24.4 s  ######\n"
+	    "     93 % Queue.get  /usr/lib/python3.11/multiprocessing/queues.py:102\n"
+	    "gpu_wait     waiting for the GPU          22 %   8.8 s  ##\n"
+	    "python       other code on the CPU       9.0 %   3.6 s  #\n"
+	    "cpu_queue    queued for a CPU            5.0 %   2.0 s  #\n"
+	    "lock_wait    waiting for a lock          0.8 %  320 ms  .\n"
+	    "transfer     copying to or from the GPU  0.4 %  160 ms  .\n"
+	    "unaccounted  not seen, or not proven     1.8 %  720 ms  .\n"
+	    "shares are give or take 2 points\n");
 	verdict_done(&v);
 }
 

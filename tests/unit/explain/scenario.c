@@ -108,6 +108,8 @@ static void parse_process(struct scenario *s, const struct words *w)
 			e->to = number(w, i + 1);
 		else if (strcmp(w->v[i], "of") == 0)
 			e->parent = (uint32_t)number(w, i + 1);
+		else if (strcmp(w->v[i], "command") == 0)
+			snprintf(e->detail, sizeof(e->detail), "%s", w->v[i + 1]);
 		else
 			fail_msg("process: '%s'?", w->v[i]);
 	}

@@ -7,7 +7,7 @@
  *	rusage 58.2                     CPU seconds the kernel charged
  *	machine 16 2                    CPUs, threads per core
  *	process 20 100 python3          entity, pid, name; then: from 3 to 12.5 (seconds it lived), of 20
- *					(the process that started it)
+ *					(the process that started it), command TEXT (its command line)
  *	thread 30 20 100 python3        entity, process, tid, name
  *	pool 20 8 2.5 7.5 900           8 threads of process 20: CPU s, run delay s, slices of each
  *	cgroup 40 docker-4f3a
@@ -20,6 +20,7 @@
  *	gpuproc 60 50 100 python3       entity, GPU, pid (0: not visible), name; then: from 3 to 12
  *	event oom_kill 20 29.5 text     entity, second, words; also: event xid 50 10 value 79 text
  *	place 1 train.py 48 train_loop  id, file, line, function; then: source for batch in loader:
+ *					(a blank in the file is '~')
  *	native 9 libcuda.so.1 cuStreamSynchronize
  *					id, library, symbol (left out: not known)
  *	stack 5 = 1 7 9                 a stack of these places, outermost first

@@ -31,11 +31,14 @@ static void join(char *const *words, size_t n, char *text, size_t size)
 
 static void parse_place(struct scenario *s, char *const *words, size_t n)
 {
-	char source[200] = "";
+	char source[200] = "", file[300];
 	struct place p = { .kind = PLACE_PYTHON, .source = source };
 
 	assert_true(n >= 5);
-	p.file = words[2];
+	snprintf(file, sizeof(file), "%s", words[2]);
+	for (char *c = file; *c; c++)
+		*c = *c == '~' ? ' ' : *c;
+	p.file = file;
 	p.line = (int32_t)number(words[3]);
 	p.function = words[4];
 	if (n > 6 && strcmp(words[5], "source") == 0)

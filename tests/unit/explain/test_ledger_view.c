@@ -47,10 +47,11 @@ static void in_short(void **state)
 	    "Where   4 loader workers 3.20 cores, main 0.95, 3 framework threads 0.50, kernel side "
 	    "0.20,\n"
 	    "        short-lived 0.10, unaccounted 1.0 %\n"
-	    "Time    61 % waiting for data, 22 % waiting for the GPU, 9.0 % user code, 5.0 % "
-	    "queued "
-	    "for a CPU,\n"
-	    "        1.2 % in others, 1.8 % unaccounted (main thread of python3, pid 4711)\n"
+	    "Time    61 % waiting for data, 22 % waiting for the GPU, 9.0 % other code on the CPU, "
+	    "5.0 % "
+	    "queued\n"
+	    "        for a CPU, 1.2 % in others, 1.8 % unaccounted (main thread of python3, pid "
+	    "4711)\n"
 	    "Finding the training loop loads its data itself (no_workers)\n"
 	    "At      /home/u/data/loader.py:41, in Images.__getitem__\n"
 	    "Because it did\n"
@@ -68,7 +69,8 @@ static void in_full(void **state)
 	(void)state;
 	verdict_make(&v, &run);
 	show(&v, 300, 0, &out);
-	has(&out, "Time    61 % waiting for data, 22 % waiting for the GPU, 9.0 % user code, 5.0 % "
+	has(&out, "Time    61 % waiting for data, 22 % waiting for the GPU, 9.0 % other code on "
+		  "the CPU, 5.0 % "
 		  "queued for a CPU, 0.8 % waiting for a lock, 0.4 % copying to or from the GPU, "
 		  "1.8 % unaccounted (main thread of python3, pid 4711; give or take 2 points)\n");
 	has(&out, "Ledger  role                 cores    share  processes  threads\n");
@@ -91,6 +93,7 @@ static void without_stacks(void **state)
 	show(&v, 300, 12, &out);
 	has_not(&out, "Time ");
 	has_not(&out, "Level ");
+	v.level_refused = true;
 	text_copy(v.level_why, sizeof(v.level_why), "no permission: sysctl x=0");
 	show(&v, 300, 12, &out);
 	has(&out, "Level   L1: /proc only; no permission: sysctl x=0\n");

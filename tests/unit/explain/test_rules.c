@@ -288,6 +288,26 @@ static void threads_fix(void **state)
 	scenario_done(&s);
 }
 
+/* Ten times as fast at most: what is left was not measured well enough for more. And without a framework,
+ * a GPU or a function that trains, nobody is called a training. */
+static void sane_gain(void **state)
+{
+	struct scenario s = { 0 }, plain = { 0 };
+	struct verdict v;
+
+	(void)state;
+	judge_file("no-workers-yes-tiny", &s, &v);
+	for (size_t i = 0; i < v.findings.n; i++)
+		assert_true(v.findings.v[i].high <= 10 + 1e-9);
+	assert_non_null(strstr(found(&v, "no_workers")->title, "the training thread"));
+	verdict_done(&v);
+	scenario_done(&s);
+	judge_file("few-workers-yes-forkserver", &plain, &v);
+	assert_non_null(strstr(found(&v, "too_few_workers")->title, "the program waits"));
+	verdict_done(&v);
+	scenario_done(&plain);
+}
+
 static void certificate(void **state)
 {
 	struct scenario s = { 0 };
@@ -441,6 +461,7 @@ int main(void)
 		cmocka_unit_test(quota_gain),
 		cmocka_unit_test(threads_fix),
 		cmocka_unit_test(certificate),
+		cmocka_unit_test(sane_gain),
 		cmocka_unit_test(no_workers_gain),
 		cmocka_unit_test(more_workers_gain),
 		cmocka_unit_test(in_its_own_words),

@@ -191,9 +191,9 @@ static void test_texts_are_bounded(void **state)
 		file[1023] = '\0';
 		id = put(&b, "f", file, 1);
 	}
-	assert_true(n > 50000);
+	assert_true(n > 10000);
 	assert_int_equal(id, 0);
-	assert_true(b.text_bytes <= 65u << 20);
+	assert_true(b.text_bytes <= 17u << 20);
 	/* Known texts still make places; a source line that does not fit is not known. */
 	p = py("f", stack_book_find_place(&b, 1)->file, 2);
 	file[0] = 'y';

@@ -51,9 +51,11 @@ static void test_running_and_queued(void **state)
 	struct wait_process *p[2];
 	struct wait_job *job;
 	struct wait_state got;
-	unsigned on_cpu[2] = { 0 }, queued[2] = { 0 };
+	unsigned on_cpu[2] = { 0 }, queued[2] = { 0 }, preempted = 0;
 
 	(void)state;
+	/* Who looks from their CPU finds both of them off it. */
+	pin(0);
 	assert_int_equal(wait_job_open(&job, 100), 0);
 	rest_ms(50);
 	for (int i = 0; i < 2; i++)
@@ -63,6 +65,7 @@ static void test_running_and_queued(void **state)
 			assert_int_equal(wait_see(p[i], pids[i], clock_mono_ns(), &got), 0);
 			on_cpu[i] += got.kind == WAIT_RUNNING;
 			queued[i] += got.kind == WAIT_RUNNABLE;
+			preempted += got.kind == WAIT_RUNNABLE && got.preempted;
 		}
 		rest_ms(8);
 	}
@@ -77,6 +80,8 @@ static void test_running_and_queued(void **state)
 	/* The one ahead shares the CPU with whatever else runs here. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		assert_true(queued[1] >= 90 && on_cpu[0] > on_cpu[1]);
+	/* They never wait for anything: but for the first looks it is known that they were taken off. */
+	assert_true(preempted + 2 >= queued[0] + queued[1]);
 }
 
 static enum wait_kind kind_of(const char *name)

@@ -45,13 +45,23 @@ static void test_call(void **state)
 static void test_sched_and_letter(void **state)
 {
 	static const char odd[] = "4711 (a) R (b\n) D 1 4711";
-	uint64_t run = 7, queue = 8;
+	static const char status[] = "State:\tR (running)\nvoluntary_ctxt_switches:\t39\n"
+				     "nonvoluntary_ctxt_switches:\t3\n";
+	struct wait_sched sched;
+	struct wait_switches off = { 0 };
 
 	(void)state;
-	assert_true(wait_parse_sched("46036249 98621 39\n", 18, &run, &queue));
-	assert_true(run == 46036249 && queue == 98621);
-	assert_false(wait_parse_sched("5\n", 2, &run, &queue));
-	assert_true(run == 46036249 && queue == 98621);
+	assert_true(wait_parse_sched("46036249 98621 39\n", 18, &sched));
+	assert_int_equal(sched.run, 46036249);
+	assert_int_equal(sched.queue, 98621);
+	assert_int_equal(sched.slices, 39);
+	assert_true(wait_parse_sched("1 2\n", 4, &sched));
+	assert_int_equal(sched.slices, 0);
+	assert_false(wait_parse_sched("5\n", 2, &sched));
+	assert_true(wait_parse_switches(status, sizeof(status) - 1, &off));
+	assert_true(off.left == 39 && off.taken == 3);
+	assert_false(wait_parse_switches(status, 40, &off));
+	assert_false(wait_parse_switches("", 0, &off));
 	assert_int_equal(wait_parse_letter(odd, sizeof(odd) - 1), 'D');
 	assert_int_equal(wait_parse_letter("1 (a) ", 6), 0);
 	assert_int_equal(wait_parse_letter("1 (a)", 5), 0);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Is there somebody who uses the data? A program that only reads, parses or crunches is no training: a
+ * loader is slow only for somebody who waits for it. What the critical thread does besides getting data
+ * says so, and whether it is what only trainings do.
+ */
+#include "explain/facts/stacked.h"
+
+/* A framework's frames are no accident: one sample in two hundred will do. */
+static const double framework_least = 0.005;
+/* Names are: of the program's functions that are called as trainings are. */
+static const double names_least = 0.05;
+
+static bool is_framework(const struct act_row *r)
+{
+	return r->state == TIME_DISPATCH ||
+	       (r->matched && (r->state == TIME_TRANSFER || r->state == TIME_GPU_WAIT ||
+			       r->state == TIME_COMM_WAIT));
+}
+
+static bool uses(const struct act_row *r)
+{
+	return !r->importing &&
+	       (r->state == TIME_PYTHON || r->state == TIME_GPU_WAIT || is_framework(r));
+}
+
+static void compute(const struct scene *s, struct facts *f)
+{
+	const struct activity *a = &s->activity;
+	const char *why;
+	const struct act_thread *t = stacked_critical(a, &why);
+	double all = 0, used = 0, framework = 0, names = 0;
+
+	if (!t) {
+		fact_absent(f, FACT_CONSUMER, "%s", why);
+		fact_absent(f, FACT_TRAINING, "%s", why);
+		return;
+	}
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		/* on a full machine it is queued for most of its time, whatever for */
+		if (r->unknown || r->kind == WAIT_RUNNABLE)
+			continue;
+		all += r->seconds;
+		if (!uses(r))
+			continue;
+		used += r->seconds;
+		framework += is_framework(r) ? r->seconds : 0;
+		names += r->trains ? r->seconds : 0;
+	}
+	fact_set(f, FACT_CONSUMER, all > 0 ? used / all : 0);
+	fact_set(f, FACT_TRAINING, framework > framework_least * all || names > names_least * all);
+	if (f->v[FACT_TRAINING].value > 0)
+		fact_set_subject(f, FACT_TRAINING, 0,
+				 framework > framework_least * all ? "framework" : "names");
+}
+
+const struct fact_source consumer_facts = { "consumer", compute };
