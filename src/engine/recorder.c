@@ -27,7 +27,7 @@ enum {
 
 /* Of the whole budget: what sampling must leave to the reading of stacks. What sampling does not use
  * of its part is theirs too. */
-static const double stacks_part = 0.4;
+static const double stacks_part = 0.2;
 
 struct recorder {
 	struct host host;

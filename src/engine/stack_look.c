@@ -308,6 +308,11 @@ static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_
 		hold(j, p, now_ns);
 		return;
 	}
+	if (j->perf && p->leads && !p->asked_perf) {
+		/* So that it is known whether that is permitted, though nothing ever runs for long. */
+		p->threads.v[0].watched = native_perf_watch(j->perf, p->threads.v[0].tid) == 0;
+		p->asked_perf = true;
+	}
 	asked = stack_leaf_begin(j, p, place);
 	if (p->py)
 		read_python(j, p, now_ns);
