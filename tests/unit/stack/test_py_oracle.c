@@ -16,7 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define COMPLETE  0.995
+/* How many stacks must be whole depends on how fast they are read: not with sanitizers in the way. That none
+ * is wrong does not. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COMPLETE 0.9
+#else
+#define COMPLETE 0.995
+#endif
 #define RECURSION 30 /* as in oracle.py */
 
 struct tally {
