@@ -61,7 +61,7 @@ struct stack_proc {
 	bool gone, refused;
 	bool leads; /* the first of the job, or a parent in it: looked at every time */
 	unsigned children;
-	bool asked_perf;      /* whether its first thread may be sampled was tried */
+	bool asked_perf;                  /* whether its first thread may be sampled was tried */
 	VEC(struct stack_thread) threads; /* the first is the process's own */
 };
 
