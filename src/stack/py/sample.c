@@ -12,6 +12,7 @@
 #define ROUNDS_BESIDES 5  /* those that only learn where to look or what a function is called */
 #define FRESH          16u /* ticks for which a function that was seen is taken to be still the same */
 #define YOUNG          32u /* sightings for which a function is compared each time */
+#define DEEP_ROUNDS    2 /* readings of a stack that is too deep, which are dear, besides the first */
 #define INTERVAL_MAX   32u
 
 void py_stacks_done(struct py_stacks *s)
@@ -22,10 +23,10 @@ void py_stacks_done(struct py_stacks *s)
 
 enum verdict {
 	ACCEPTED,
-	TORN,    /* the copies differ */
-	LEARNED, /* a function was not known: read again */
-	MISSED,  /* something was not foreseen: learn where to look, and read again */
-	TOO_DEEP,
+	TORN,     /* the copies differ */
+	LEARNED,  /* a function was not known: read again */
+	MISSED,   /* something was not foreseen: learn where to look, and read again */
+	TOO_DEEP, /* or a torn one that goes round in a circle: the next reading tells */
 };
 
 /* Cached functions that were read along: is each still what it was? */
@@ -187,7 +188,7 @@ static enum verdict judge(struct py_process *p, struct py_tstate *t)
 	if (b->end == PY_END_MISSING)
 		return MISSED;
 	if (a->links.n >= PY_DEPTH_MAX)
-		return TOO_DEEP; /* reading it again would not help, and is dear */
+		return TOO_DEEP;
 	if (!py_chain_same(a, b))
 		return TORN;
 	/* Equal but ending elsewhere: perhaps the thread's stack has moved. */
@@ -314,11 +315,11 @@ static int attempt(struct py_process *p, unsigned round, unsigned *torn, struct 
 			put_chain(p, t, false, out);
 			continue;
 		}
-		if (last || verdict == TOO_DEEP) {
+		if (last || (verdict == TOO_DEEP && round >= DEEP_ROUNDS)) {
 			put_rest(p, t, out);
 			continue;
 		}
-		tore |= verdict == TORN;
+		tore |= verdict == TORN || verdict == TOO_DEEP;
 		++*ret_left;
 		if (verdict == MISSED)
 			r = py_thread_predict(p, t);
