@@ -12,6 +12,7 @@ from pathlib import Path
 
 MAY_INCLUDE = {
     "base": [],
+    "mark": ["base"],
     "model": ["base"],
     "launch": ["base"],
     "collect": ["model", "base"],
@@ -20,10 +21,10 @@ MAY_INCLUDE = {
     "sink": ["model", "base"],
     "record": ["model", "base"],
     "explain": ["model", "base"],
-    "engine": ["collect", "gpu", "stack", "record", "explain", "sink", "model", "base"],
+    "engine": ["mark", "collect", "gpu", "stack", "record", "explain", "sink", "model", "base"],
     "tui": ["explain", "record", "model", "base"],
     "web": ["explain", "record", "model", "base"],
-    "cli": ["base", "model", "launch", "collect", "gpu", "stack", "sink", "record", "explain",
+    "cli": ["base", "mark", "model", "launch", "collect", "gpu", "stack", "sink", "record", "explain",
             "engine", "tui", "web"],
 }
 

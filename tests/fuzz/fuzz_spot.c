@@ -69,6 +69,11 @@ static void use(struct record *r)
 			    NULL);
 	w.ops->events(w.src, &n);
 	w.ops->gaps(w.src, &n);
+	w.ops->steps(w.src, &n);
+	w.ops->phases(w.src, &n);
+	w.ops->scalars(w.src, &n);
+	w.ops->settings(w.src, &n);
+	w.ops->step_source(w.src);
 	record_each_sample(r, ignore_sample, NULL);
 	window_stacks(&w, walk_rows, &w);
 	sqlite3_progress_handler(record_db(r), 1000, enough, &left);
