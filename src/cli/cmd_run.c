@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "cli/hooks.h"
 #include "cli/nvml.h"
 #include "cli/recording.h"
+#include "engine/mark_folder.h"
 #include "launch/launch.h"
 
 #include <errno.h>
@@ -117,6 +119,21 @@ static void say_recorder(const struct cli *cli, int end, const char *path)
 		    WIFSIGNALED(end) ? WTERMSIG(end) : WEXITSTATUS(end), path);
 }
 
+static void hook(struct hooks *h, struct run_job *job, struct launch *l)
+{
+	hooks_prepare(h, NULL, job->recording.run.id);
+	job->recording.marks = h->folder[0] ? h->folder : NULL;
+	l->env = h->env;
+}
+
+/* The recorder removes the folder, unless there is none any more. */
+static void unhook(struct hooks *h, bool recorder_lives)
+{
+	if (h->folder[0] && !recorder_lives)
+		mark_folder_remove(h->folder);
+	hooks_done(h);
+}
+
 static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
 {
 	const struct run_options *o = options;
@@ -127,6 +144,7 @@ static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
 			    .ended = look_once_more,
 			    .arg = &job,
 			    .patience_ns = PATIENCE_S * NS_PER_S };
+	struct hooks hooks = { 0 };
 	struct err e = { 0 };
 	int status, recorder = 0, error;
 
@@ -139,7 +157,10 @@ static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
 		cli_fail(cli, &e);
 		return EXIT_OWN_FAILURE;
 	}
+	if (o->hooks)
+		hook(&hooks, &job, &l);
 	error = launch(&l, &status, &e);
+	unhook(&hooks, !error && recorder == -ETIMEDOUT);
 	if (error < 0) {
 		recording_done(&job.recording);
 		cli_fail(cli, &e);
@@ -195,8 +216,10 @@ const struct command run_command = {
 	.words = "[--] CMD [ARG...]",
 	.description =
 	    "Starts CMD and records the whole tree of processes it starts. The program is not "
-	    "touched: its input, output, terminal, signals, environment and exit status are as "
-	    "without Spotter. At its end a verdict of at most 12 lines goes to standard error "
+	    "touched: its input, output, terminal, signals and exit status are as without Spotter; "
+	    "its environment gets what it takes to hear of its steps (PYTHONPATH, SPOTTER_*), "
+	    "or nothing with --no-hooks. At its end a verdict of at most 12 lines goes to standard "
+	    "error "
 	    "(ranks above 0 of a distributed job are quiet).\n"
 	    "\n"
 	    "Ends as the program ended: the same exit status, or the same signal. 125: Spotter "

@@ -73,6 +73,7 @@ void recording_start(struct recording *rec, struct job_spec job, pid_t superviso
 		.budget = rec->options.budget,
 		.stacks_hz = rec->options.stacks,
 		.nvml = nvml_path(rec->options.nvml),
+		.marks = rec->marks,
 		.supervisor = supervisor,
 	};
 

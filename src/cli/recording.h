@@ -29,6 +29,7 @@ struct recording {
 	struct recording_options options;
 	struct run_info run;
 	struct store_place place;
+	const char *marks; /* folder of rings for the program, NULL: none */
 	struct recorder *recorder;
 	bool color; /* of the words at the end */
 	unsigned width;

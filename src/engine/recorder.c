@@ -299,6 +299,7 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 	struct recorder *r = calloc(1, sizeof(*r));
 	struct sampler_options so = { .job = o->job,
 				      .nvml = o->nvml,
+				      .marks = o->marks,
 				      .stacks_hz = o->stacks_hz,
 				      .stacks_budget = stacks_part * o->budget };
 	int error;

@@ -23,9 +23,10 @@ struct recorder_options {
 	struct record_options record;
 	struct job_spec job;
 	double hz, budget;
-	double stacks_hz; /* looks at stacks a second; 0: none */
-	const char *nvml; /* GPU library to load, NULL: the usual one; must outlive the recorder */
-	pid_t supervisor; /* its CPU time counts as ours; 0: none */
+	double stacks_hz;  /* looks at stacks a second; 0: none */
+	const char *nvml;  /* GPU library to load, NULL: the usual one; must outlive the recorder */
+	const char *marks; /* folder of rings, removed at the end; NULL: none; must outlive it */
+	pid_t supervisor;  /* its CPU time counts as ours; 0: none */
 };
 
 /* Starts both threads and returns at once: the file is created by the writer thread, so a slow disk

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "engine/gpu_watch.h"
+#include "engine/mark_watch.h"
 #include "engine/stack_watch.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct sampler {
 	VEC(struct source) sources;
 	struct gpu_watch *gpus;     /* NULL: not wanted */
 	struct stack_watch *stacks; /* NULL: not wanted */
+	struct mark_watch *marks;   /* NULL: not wanted */
 	unsigned thrift;
 	bool started, last;
 	int64_t slow_due_ns;
@@ -81,6 +83,8 @@ int sampler_open(struct host *host, const struct sampler_options *o, struct samp
 	    stack_watch_start(&(struct stack_watch_options){ o->stacks_hz, o->stacks_budget },
 			      &s->stacks, e) < 0)
 		s->stacks = NULL;
+	if (o->marks && host->live && mark_watch_open(o->marks, &s->marks, e) < 0)
+		s->marks = NULL;
 	*ret = s;
 	return 0;
 }
@@ -171,6 +175,8 @@ int sampler_tick(struct sampler *s, struct frame *f)
 		gpu_watch_tick(s->gpus, &s->collect, f, s->last);
 	if (s->stacks)
 		stack_watch_tick(s->stacks, f, s->last);
+	if (s->marks)
+		mark_watch_tick(s->marks, f, s->last);
 	s->last = false;
 	return f->failed ? -ENOMEM : worst;
 }
@@ -219,6 +225,7 @@ void sampler_close(struct sampler *s)
 	if (!s)
 		return;
 	stack_watch_stop(s->stacks);
+	mark_watch_close(s->marks);
 	gpu_watch_close(s->gpus);
 	for (size_t i = 0; i < s->sources.n; i++) {
 		struct source *src = &s->sources.v[i];

@@ -19,6 +19,8 @@ struct sampler_options {
 	    *nvml; /* GPU library to load, NULL: the usual one. "gpu" in `only` asks for GPUs */
 	double stacks_hz;     /* looks at the stacks of the job a second; 0: none */
 	double stacks_budget; /* share of one core they may cost */
+	const char
+	    *marks; /* folder of rings the job marks steps in (removed at the end); NULL: none */
 };
 
 /* The host stays the caller's and must outlive the sampler. */

@@ -16,6 +16,7 @@ void frame_done(struct frame *f)
 	vec_done(&f->places);
 	vec_done(&f->nodes);
 	vec_done(&f->stacks);
+	vec_done(&f->marks);
 	vec_done(&f->text);
 }
 
@@ -41,7 +42,7 @@ void frame_begin(struct frame *f, int64_t mono_ns, int64_t wall_ns)
 	f->mono_ns = mono_ns;
 	f->wall_ns = wall_ns;
 	f->samples.n = f->lives.n = f->events.n = f->gaps.n = f->text.n = 0;
-	f->places.n = f->nodes.n = f->stacks.n = 0;
+	f->places.n = f->nodes.n = f->stacks.n = f->marks.n = 0;
 	f->stacks_from_ns = f->stacks_to_ns = 0;
 	f->failed = !vec_push(&f->text);
 }
@@ -97,6 +98,36 @@ void frame_event(struct frame *f, enum event_kind kind, uint32_t entity, double 
 	va_end(ap);
 	*e = (struct event){ .kind = kind, .entity = entity, .value = value };
 	e->text = add_text(f, text, strlen(text));
+}
+
+void frame_mark(struct frame *f, const struct frame_mark *mark, const char *name)
+{
+	struct frame_mark *x = vec_push(&f->marks);
+
+	if (!x) {
+		f->failed = true;
+		return;
+	}
+	*x = *mark;
+	x->name = name ? add_text(f, name, strnlen(name, NAME_MAX_BYTES)) : 0;
+}
+
+const char *mark_type_name(enum mark_type type)
+{
+	static const char *const names[SAID_TYPES] = {
+		[SAID_STEP] = "step",
+		[SAID_SCALAR] = "scalar",
+		[SAID_PHASE_BEGIN] = "phase_begin",
+		[SAID_PHASE_END] = "phase_end",
+		[SAID_DATA_WAIT] = "data_wait",
+		[SAID_MICRO_STEP] = "micro_step",
+		[SAID_EPOCH] = "epoch",
+		[SAID_SETTING] = "setting",
+		[SAID_SOURCE] = "source",
+		[SAID_LOST] = "lost",
+	};
+
+	return (unsigned)type < SAID_TYPES ? names[type] : "";
 }
 
 void frame_place(struct frame *f, uint32_t id, const struct place *p)

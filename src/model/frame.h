@@ -95,6 +95,31 @@ struct frame_node {
 	uint32_t id, parent, place;
 };
 
+/* What the training itself says; stored by name (mark_type_name). Text is an offset into frame.text. */
+enum mark_type {
+	SAID_STEP,        /* number, value: loss, NAN none; t_ns: its end */
+	SAID_SCALAR,      /* name, value */
+	SAID_PHASE_BEGIN, /* name */
+	SAID_PHASE_END,   /* name */
+	SAID_DATA_WAIT,   /* value: seconds, ending at t_ns */
+	SAID_MICRO_STEP,
+	SAID_EPOCH,   /* number */
+	SAID_SETTING, /* name, value */
+	SAID_SOURCE,  /* name: who marks: "torch", "keras", "api", "inferred" */
+	SAID_LOST,    /* number: marks that were overwritten before they were read */
+	SAID_TYPES
+};
+
+struct frame_mark {
+	int64_t t_ns;
+	enum mark_type type;
+	uint32_t entity; /* process */
+	int32_t rank;    /* -1: not known */
+	uint32_t name;
+	uint64_t number;
+	double value;
+};
+
 struct frame {
 	int64_t mono_ns, wall_ns;
 	VEC(struct sample) samples;
@@ -106,6 +131,7 @@ struct frame {
 	VEC(struct frame_node) nodes;
 	VEC(struct stack_row) stacks;
 	int64_t stacks_from_ns, stacks_to_ns; /* equal: no stacks in this frame */
+	VEC(struct frame_mark) marks;         /* in order of time for each process */
 	VEC(char) text;
 	bool failed; /* out of memory: something is missing in it */
 };
@@ -124,12 +150,15 @@ void frame_life(struct frame *f, const struct life *life, const char *name, cons
 void frame_event(struct frame *f, enum event_kind kind, uint32_t entity, double value,
 		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* mark->name is ignored and taken from the string. */
+void frame_mark(struct frame *f, const struct frame_mark *mark, const char *name);
 void frame_place(struct frame *f, uint32_t id, const struct place *p);
 void frame_node(struct frame *f, uint32_t id, const struct stack_node *n);
 void frame_stack(struct frame *f, const struct stack_row *row);
 
 const char *frame_text(const struct frame *f, uint32_t offset);
 
+const char *mark_type_name(enum mark_type type);   /* "step", "phase_begin"... */
 const char *gap_why_name(enum gap_why why);        /* "not supported", ... */
 const char *event_kind_name(enum event_kind kind); /* "oom_kill", ... */
 /* EVENT_KINDS when unknown (a newer record). */

@@ -2,6 +2,7 @@
 #include "model/history.h"
 
 #include "base/auto.h"
+#include "model/history_marks.h"
 #include "model/history_stacks.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ struct history {
 	VEC(struct window_event) events; /* text owned */
 	VEC(struct window_gap) gaps;
 	struct history_stacks stacks;
+	struct history_marks marks;
 };
 
 static uint64_t key_of(unsigned metric, uint32_t entity)
@@ -72,6 +74,7 @@ void history_free(struct history *h)
 	vec_done(&h->events);
 	vec_done(&h->gaps);
 	history_stacks_done(&h->stacks);
+	history_marks_done(&h->marks);
 	map_done(&h->by_key);
 	entity_table_done(&h->entities);
 	run_info_done(&h->run);
@@ -301,9 +304,13 @@ int history_frame(struct history *h, const struct frame *f)
 		r = add_event(h, f, &f->events.v[i]);
 	if (r >= 0)
 		r = history_stacks_frame(&h->stacks, f);
+	if (r >= 0)
+		r = history_marks_frame(&h->marks, f);
 	add_tick(h, f->mono_ns);
-	if (h->dropped)
+	if (h->dropped) {
 		history_stacks_forget(&h->stacks, first_kept(h));
+		history_marks_forget(&h->marks, first_kept(h));
+	}
 	if (++h->since_forget > h->points / 8 + 8) {
 		h->since_forget = 0;
 		forget(h);
@@ -404,6 +411,33 @@ static const struct stack_book *book_of(void *src)
 	return &((struct history *)src)->stacks.book;
 }
 
+static const struct window_step *steps_of(void *src, size_t *ret_n)
+{
+	return history_steps(&((struct history *)src)->marks, ret_n);
+}
+
+static const struct window_phase *phases_of(void *src, size_t *ret_n)
+{
+	struct history *h = src;
+
+	return history_phases(&h->marks, &h->entities, &h->run, ret_n);
+}
+
+static const struct window_scalar *scalars_of(void *src, size_t *ret_n)
+{
+	return history_scalars(&((struct history *)src)->marks, ret_n);
+}
+
+static const struct window_scalar *settings_of(void *src, size_t *ret_n)
+{
+	return history_settings(&((struct history *)src)->marks, ret_n);
+}
+
+static const char *source_of(void *src)
+{
+	return ((struct history *)src)->marks.source;
+}
+
 struct window history_window(struct history *h, int64_t from_ns)
 {
 	static const struct window_ops ops = {
@@ -415,6 +449,11 @@ struct window history_window(struct history *h, int64_t from_ns)
 		.gaps = gaps_of,
 		.stacks = stacks_of,
 		.book = book_of,
+		.steps = steps_of,
+		.phases = phases_of,
+		.scalars = scalars_of,
+		.settings = settings_of,
+		.step_source = source_of,
 	};
 	int64_t from = first_kept(h), start = h->run.started_mono_ns;
 

@@ -39,6 +39,33 @@ struct window_event {
 	const char *text;
 };
 
+/* One step of one rank, with what was said during it. */
+struct window_step {
+	int32_t rank;    /* -1: not known */
+	uint32_t entity; /* process */
+	uint64_t number;
+	int64_t begin_ns, end_ns; /* begin: end of the one before, or of what came between; begin =
+				   * end: not known when it began */
+	double loss;              /* NAN none */
+	double data_wait;         /* seconds; NAN not known */
+	uint32_t micro;           /* batches in it, 0 not known */
+};
+
+struct window_phase {
+	const char *name; /* foreign text */
+	uint32_t entity;
+	int64_t begin_ns, end_ns; /* end 0: still going on */
+};
+
+struct window_scalar {
+	const char *name; /* foreign text */
+	uint32_t entity;
+	int32_t rank;
+	int64_t t_ns;
+	uint64_t step; /* number of the last step before it, 0 before the first */
+	double value;
+};
+
 struct window_gap {
 	enum metric_id metric;
 	uint32_t entity;
@@ -67,6 +94,14 @@ struct window_ops {
 	 * none. Old ones may be a minute long. Both may be NULL: a source without stacks. */
 	int (*stacks)(void *src, int64_t from, int64_t to, window_slice_fn fn, void *arg);
 	const struct stack_book *(*book)(void *src);
+	/* What the training said, in order of time; each may be NULL, or give none: borrowed arrays. */
+	const struct window_step *(*steps)(void *src, size_t *ret_n);
+	const struct window_phase *(*phases)(void *src, size_t *ret_n);
+	const struct window_scalar *(*scalars)(void *src, size_t *ret_n);
+	/* What the program set: "dataloader.num_workers" 4. */
+	const struct window_scalar *(*settings)(void *src, size_t *ret_n);
+	/* Who marked the steps: "torch", "api", "inferred"; NULL: nobody. */
+	const char *(*step_source)(void *src);
 };
 
 struct window {

@@ -171,6 +171,20 @@ int backlog_node(struct backlog *b, const struct frame_node *node)
 	return 0;
 }
 
+struct pending *backlog_mark(struct backlog *b, enum pending_kind kind, int64_t t_ns,
+			     const char *name)
+{
+	struct pending *p = b->rows.n < BACKLOG_MARKS ? push_row(b, kind, t_ns) : NULL;
+
+	if (p && name) {
+		p->at = put_text(b, name);
+		p->n = b->bytes.len - p->at;
+		p = check_text(b) < 0 ? NULL : p;
+	}
+	b->lost_marks += !p;
+	return p;
+}
+
 unsigned backlog_drop_stacks(struct backlog *b, int64_t t0_ns)
 {
 	unsigned n = 0;

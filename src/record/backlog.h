@@ -8,12 +8,13 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "model/frame.h"
+#include "model/window.h"
 #include "record/series.h"
 
 enum {
 	BACKLOG_BYTES = 8 << 20,
-	BACKLOG_ROWS = 200000, /* births, events...: beyond it new ones are dropped */
+	BACKLOG_ROWS = 200000,  /* births, events...: beyond it new ones are dropped */
+	BACKLOG_MARKS = 100000, /* and beyond this marks: births must find room */
 	BACKLOG_SECONDS = 120,
 };
 
@@ -30,13 +31,19 @@ enum pending_kind {
 	PENDING_GAP,
 	PENDING_PLACE,
 	PENDING_NODE,
+	PENDING_STEP,
+	PENDING_PHASE,
+	PENDING_PHASE_END,
+	PENDING_SCALAR,
+	PENDING_SETTING,
+	PENDING_SOURCE,
 };
 
 struct pending {
 	enum pending_kind kind;
 	int64_t t_ns; /* lives, events, gaps: of the frame; blocks: of the last tick */
 	/* Offsets into backlog.bytes: the blob; or the two texts (places: three, the last behind
-	 * the second). */
+	 * the second; what was marked: one). */
 	size_t at, n, at2;
 	union {
 		struct {
@@ -53,6 +60,11 @@ struct pending {
 		struct gap gap;
 		struct frame_place place;
 		struct frame_node node;
+		struct window_step step;
+		struct window_scalar scalar; /* its name is at `at` */
+		struct {
+			uint32_t id, entity;
+		} phase;
 		struct {
 			int64_t t0_ns, t1_ns;
 			uint64_t samples;
@@ -65,6 +77,7 @@ struct backlog {
 	VEC(struct pending) rows;
 	struct buf bytes;
 	uint64_t lost_slices; /* of stacks, since the beginning */
+	uint64_t lost_marks;
 };
 
 void backlog_done(struct backlog *b);
@@ -78,6 +91,10 @@ int backlog_event(struct backlog *b, int64_t t_ns, const struct event *event, co
 int backlog_gap(struct backlog *b, int64_t t_ns, const struct gap *gap);
 int backlog_place(struct backlog *b, const struct frame *f, const struct frame_place *place);
 int backlog_node(struct backlog *b, const struct frame_node *node);
+/* A row of what was marked, with its name (NULL: none), to be filled in by the caller at once; NULL when
+ * it is lost, which is counted. */
+struct pending *backlog_mark(struct backlog *b, enum pending_kind kind, int64_t t_ns,
+			     const char *name);
 /* kind: PENDING_STACK_*. */
 int backlog_stacks(struct backlog *b, enum pending_kind kind, const struct series_block *block,
 		   unsigned slices);

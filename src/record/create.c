@@ -27,6 +27,7 @@ void writer_free(struct record_writer *w)
 	block_codec_done(&w->codec);
 	backlog_done(&w->backlog);
 	stacks_free(&w->stacks);
+	training_done(&w->training);
 	thin_done(&w->thin);
 	run_info_done(&w->run);
 	free(w->verdict);

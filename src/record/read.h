@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The inside of a reader, shared by the files that are one: reader.c (opening, windows), load.c
- * (plain rows), stats.c (figures over a range), points.c (the samples themselves) and stack_read.c
- * (stacks).
+ * (plain rows), stats.c (figures over a range), points.c (the samples themselves), stack_read.c
+ * (stacks) and mark_read.c (what the training said).
  */
 #ifndef SPOTTER_RECORD_READ_H
 #define SPOTTER_RECORD_READ_H
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "model/name_set.h"
 #include "record/chunk.h"
 #include "record/open.h"
 #include "record/reader.h"
@@ -45,6 +46,16 @@ struct stack_shelf {
 	unsigned damaged;      /* blobs of which something was left out, at the last walk */
 };
 
+/* What the training said: read when first asked for. */
+struct mark_shelf {
+	VEC(struct window_step) steps;
+	VEC(struct window_phase) phases;
+	VEC(struct window_scalar) scalars, settings;
+	struct name_set names;
+	const char *source;
+	bool loaded;
+};
+
 struct record {
 	char *path;
 	struct run_file file;
@@ -67,6 +78,7 @@ struct record {
 	unsigned clock;
 	struct chunk_cursor chunk;
 	struct stack_shelf stacks;
+	struct mark_shelf marks;
 	unsigned damaged; /* blocks that could not be read and were left out */
 	char remark[280];
 };
@@ -91,6 +103,11 @@ const struct stack_book *stacks_book(struct record *r);
 /* The file has grown: what is in memory is not all of it any more. */
 void stacks_stale(struct record *r);
 void stacks_done(struct record *r);
+
+/* mark_read.c */
+struct mark_shelf *marks_of(struct record *r);
+void marks_stale(struct record *r);
+void marks_done(struct record *r);
 
 /* A stretch to be answered from one source. Half open: [lo, hi). Buckets that stick out are
  * taken in proportion. */

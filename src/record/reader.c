@@ -60,6 +60,43 @@ static const struct stack_book *book_op(void *src)
 	return stacks_book(src);
 }
 
+static const struct window_step *steps_op(void *src, size_t *ret_n)
+{
+	const struct mark_shelf *m = marks_of(src);
+
+	*ret_n = m->steps.n;
+	return m->steps.v;
+}
+
+static const struct window_phase *phases_op(void *src, size_t *ret_n)
+{
+	const struct mark_shelf *m = marks_of(src);
+
+	*ret_n = m->phases.n;
+	return m->phases.v;
+}
+
+static const struct window_scalar *scalars_op(void *src, size_t *ret_n)
+{
+	const struct mark_shelf *m = marks_of(src);
+
+	*ret_n = m->scalars.n;
+	return m->scalars.v;
+}
+
+static const struct window_scalar *settings_op(void *src, size_t *ret_n)
+{
+	const struct mark_shelf *m = marks_of(src);
+
+	*ret_n = m->settings.n;
+	return m->settings.v;
+}
+
+static const char *source_op(void *src)
+{
+	return marks_of(src)->source;
+}
+
 static const struct window_ops ops = {
 	.stat = stat_op,
 	.each = each_op,
@@ -69,6 +106,11 @@ static const struct window_ops ops = {
 	.gaps = gaps_op,
 	.stacks = stacks_op,
 	.book = book_op,
+	.steps = steps_op,
+	.phases = phases_op,
+	.scalars = scalars_op,
+	.settings = settings_op,
+	.step_source = source_op,
 };
 
 void record_close(struct record *r)
@@ -77,6 +119,7 @@ void record_close(struct record *r)
 		return;
 	stats_forget(r);
 	stacks_done(r);
+	marks_done(r);
 	chunk_cursor_done(&r->chunk);
 	load_done(r);
 	run_file_close(&r->file);
@@ -135,8 +178,10 @@ int record_refresh(struct record *r)
 	if (ret < 0 || (version == r->data_version && r->run.state != RUN_GOING))
 		return ret;
 	/* Also when nothing was written: the recorder may have died. */
-	if (version != r->data_version)
+	if (version != r->data_version) {
 		stacks_stale(r);
+		marks_stale(r);
+	}
 	r->data_version = version;
 	stats_forget(r);
 	return load(r);

@@ -49,6 +49,17 @@ static const char *const statements[ROW_STATEMENTS] = {
 		       " VALUES (?1, ?2, ?3, ?4, ?5)",
 	[ROW_DROP_STACKS] = "DELETE FROM stack_slice WHERE t0_ns >= ?1 AND t0_ns < ?2"
 			    " AND level = 'second'",
+	[ROW_STEP] = "INSERT INTO step (rank, n, begin_ns, end_ns, entity, loss, data_wait_ns,"
+		     " micro) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+	[ROW_PHASE] = "INSERT INTO mark (id, t_ns, entity, name)"
+		      " VALUES (?1, ?2, ?3, ?4)",
+	[ROW_PHASE_END] = "UPDATE mark SET end_ns = ?2 WHERE id = ?1",
+	[ROW_SCALAR] = "INSERT INTO scalar (t_ns, rank, step, name, value, entity)"
+		       " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[ROW_SETTING] = "INSERT INTO setting (t_ns, rank, name, value, entity)"
+			" VALUES (?1, ?2, ?4, ?5, ?6)",
+	[ROW_SOURCE] = "INSERT OR REPLACE INTO trainer (entity, rank, source, t_ns)"
+		       " VALUES (?1, ?2, ?3, ?4)",
 	[ROW_TICK] = "UPDATE run SET ended_mono_ns = ?1, fine_to_ns = ?2, coarse_to_ns = ?3",
 	[ROW_BEGIN] = "BEGIN IMMEDIATE",
 	[ROW_COMMIT] = "COMMIT",
@@ -208,6 +219,13 @@ static int write_pending(struct record_writer *w, const struct pending *p)
 	case PENDING_STACK_SECOND:
 	case PENDING_STACK_MINUTE:
 		return stacks_write(w, p);
+	case PENDING_STEP:
+	case PENDING_PHASE:
+	case PENDING_PHASE_END:
+	case PENDING_SCALAR:
+	case PENDING_SETTING:
+	case PENDING_SOURCE:
+		return marks_write(w, p);
 	default:
 		return write_block(w, p);
 	}

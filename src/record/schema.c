@@ -47,11 +47,19 @@ const char schema_tables[] =
 	" to_ns INTEGER);"
 	"CREATE INDEX gap_series ON gap (metric, entity);"
 
-	/* What the training itself says. */
+	/* What the training itself says. step: begin_ns NULL when it is not known when it began;
+	 * micro: batches in it, NULL not known; source: NULL, trainer says it once for all. mark:
+	 * phases, end_ns NULL while they go on (or went on when their process ended). scalar: step is the
+	 * last one before it, 0 before the first. Never thinned. */
 	"CREATE TABLE step (rank INTEGER, n INTEGER, begin_ns INTEGER, end_ns INTEGER,"
-	" source TEXT);"
-	"CREATE TABLE mark (t_ns INTEGER, end_ns INTEGER, entity INTEGER, name TEXT);"
-	"CREATE TABLE scalar (t_ns INTEGER, rank INTEGER, step INTEGER, name TEXT, value REAL);"
+	" source TEXT, entity INTEGER, loss REAL, data_wait_ns INTEGER, micro INTEGER);"
+	"CREATE TABLE mark (t_ns INTEGER, end_ns INTEGER, entity INTEGER, name TEXT,"
+	" id INTEGER PRIMARY KEY);"
+	"CREATE TABLE scalar (t_ns INTEGER, rank INTEGER, step INTEGER, name TEXT, value REAL,"
+	" entity INTEGER);"
+	"CREATE TABLE setting (t_ns INTEGER, entity INTEGER, rank INTEGER, name TEXT, value REAL);"
+	/* Who marks steps in this process: 'torch', 'api'... */
+	"CREATE TABLE trainer (entity INTEGER PRIMARY KEY, rank INTEGER, source TEXT, t_ns INTEGER);"
 
 	/* What threads did: places, stacks as chains of them (parent 0: outermost), and slices
 	 * (record/stack_block.h) of level 'second', later packed to 'minute', later added up to
@@ -100,6 +108,26 @@ const char schema_tables[] =
 
 	"CREATE VIEW stacks AS SELECT s.id, nullif(s.parent, 0) AS parent, p.function, p.file,"
 	" p.line, p.kind, p.source FROM stack s LEFT JOIN place p ON p.id = s.place;"
+
+	"CREATE VIEW steps AS SELECT s.rank, s.n AS step,"
+	" (s.begin_ns - r.started_mono_ns) / 1e9 AS t, (s.end_ns - r.started_mono_ns) / 1e9 AS t_end,"
+	" (s.end_ns - s.begin_ns) / 1e9 AS seconds, s.loss, s.data_wait_ns / 1e9 AS data_wait,"
+	" s.micro, p.pid, coalesce(s.source, q.source) AS source, s.entity FROM run r JOIN step s"
+	" LEFT JOIN process p ON p.id = s.entity LEFT JOIN trainer q ON q.entity = s.entity;"
+
+	"CREATE VIEW phases AS SELECT m.name, (m.t_ns - r.started_mono_ns) / 1e9 AS t,"
+	" (m.until_ns - r.started_mono_ns) / 1e9 AS t_end, (m.until_ns - m.t_ns) / 1e9 AS seconds,"
+	" m.pid, m.entity FROM run r JOIN (SELECT m.name, m.t_ns, m.entity, p.pid,"
+	" coalesce(m.end_ns, max(p.gone_ns, m.t_ns), iif(r.state = 'going', NULL,"
+	" max(r.ended_mono_ns, m.t_ns))) AS until_ns FROM run r JOIN mark m"
+	" LEFT JOIN process p ON p.id = m.entity) m;"
+
+	"CREATE VIEW scalars AS SELECT c.rank, c.step, (c.t_ns - r.started_mono_ns) / 1e9 AS t,"
+	" c.name, c.value, p.pid, c.entity FROM run r JOIN scalar c"
+	" LEFT JOIN process p ON p.id = c.entity;"
+
+	"CREATE VIEW settings AS SELECT c.rank, (c.t_ns - r.started_mono_ns) / 1e9 AS t, c.name,"
+	" c.value, p.pid, c.entity FROM run r JOIN setting c LEFT JOIN process p ON p.id = c.entity;"
 
 	"CREATE VIEW gaps AS SELECT (g.from_ns - r.started_mono_ns) / 1e9 AS t,"
 	" (g.to_ns - r.started_mono_ns) / 1e9 AS t_end, m.name AS metric, g.entity, g.why"

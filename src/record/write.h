@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The inside of a writer, shared by the files that are one: create.c (the empty file), writer.c
- * (frames and time), rows.c (what a commit writes), compact.c (what becomes of it later), and
- * stack_write.c and stack_compact.c (the same of stacks).
+ * (frames and time), rows.c (what a commit writes), compact.c (what becomes of it later),
+ * stack_write.c and stack_compact.c (the same of stacks), and mark_write.c (what the training says).
  */
 #ifndef SPOTTER_RECORD_WRITE_H
 #define SPOTTER_RECORD_WRITE_H
 
+#include "model/training.h"
 #include "record/backlog.h"
 #include "record/block.h"
 #include "record/merge.h"
@@ -40,6 +41,12 @@ enum row_statement {
 	ROW_NODE,
 	ROW_STACKS,
 	ROW_DROP_STACKS,
+	ROW_STEP,
+	ROW_PHASE,
+	ROW_PHASE_END,
+	ROW_SCALAR,
+	ROW_SETTING,
+	ROW_SOURCE,
 	ROW_TICK,
 	ROW_BEGIN,
 	ROW_COMMIT,
@@ -71,6 +78,7 @@ struct record_writer {
 	struct block_codec codec;
 	struct backlog backlog;
 	struct stack_slot stacks;
+	struct training training;
 
 	/* Monotonic times. Buckets and slots are counted from the start of the run. */
 	int64_t last_ns, flushed_ns, synced_ns;
@@ -112,6 +120,11 @@ int stacks_rotate(struct record_writer *w);
 /* PENDING_PLACE, _NODE, _STACK_*. */
 int stacks_write(struct record_writer *w, const struct pending *p);
 void stacks_free(struct stack_slot *s);
+
+/* mark_write.c: both 0 or -errno. */
+int marks_frame(struct record_writer *w, const struct frame *f);
+/* PENDING_STEP, _PHASE, _PHASE_END, _SCALAR, _SETTING, _SOURCE. */
+int marks_write(struct record_writer *w, const struct pending *p);
 
 /* stack_compact.c: adds up the slices of the minutes that began in [t0, t1); within a transaction. */
 int stacks_thin(struct record_writer *w, int64_t t0_ns, int64_t t1_ns);

@@ -199,6 +199,8 @@ static int take_frame(struct record_writer *w, const struct frame *f)
 		r = r < 0 ? r : q;
 	}
 	q = stacks_frame(w, f);
+	r = r < 0 ? r : q;
+	q = marks_frame(w, f);
 	return r < 0 ? r : q;
 }
 
@@ -232,17 +234,20 @@ static void note_failure(struct record_writer *w, int error)
 static void note_recovery(struct record_writer *w)
 {
 	struct event ev = { .kind = EVENT_WRITE_ERROR, .entity = ID_SELF };
-	uint64_t slices = w->backlog.lost_slices;
-	char text[240], stacks[60] = "", why[80];
+	uint64_t slices = w->backlog.lost_slices, lost_marks = w->backlog.lost_marks;
+	char text[280], stacks[60] = "", marks[60] = "", why[80];
 
 	ev.value = (double)(w->last_ns - w->error_since_ns) / 1e9;
 	if (slices)
 		snprintf(stacks, sizeof(stacks), ", %llu slices of stacks",
 			 (unsigned long long)slices);
+	if (lost_marks)
+		snprintf(marks, sizeof(marks), ", %llu marks of the program",
+			 (unsigned long long)lost_marks);
 	snprintf(text, sizeof(text),
-		 "the record could not be written for %.1f s: %s; %llu ticks%s lost", ev.value,
+		 "the record could not be written for %.1f s: %s; %llu ticks%s%s lost", ev.value,
 		 err_name(w->error_first, why, sizeof(why)), (unsigned long long)w->lost_ticks,
-		 stacks);
+		 stacks, marks);
 	w->error = 0;
 	(void)backlog_event(&w->backlog, w->last_ns, &ev, text);
 }
@@ -348,6 +353,7 @@ void record_health(const struct record_writer *w, struct record_health *ret)
 	*ret = (struct record_health){ .error = w->error,
 				       .lost_ticks = w->lost_ticks,
 				       .lost_slices = w->backlog.lost_slices,
+				       .lost_marks = w->backlog.lost_marks,
 				       .samples = w->samples,
 				       .bytes = w->bytes };
 }

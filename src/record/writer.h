@@ -7,7 +7,10 @@
  *
  * Stacks go the same way: a slice a second, a minute of slices as one row, one slice a minute in the end.
  *
- * Times and CPU times are kept to 10 us, everything else as it is in the frame.
+ * What the training says (steps, phases, scalars) is rows, about 50 bytes a step, that are never
+ * thinned: they count in max_bytes, so that older samples make room for them.
+ *
+ * Times and CPU times are kept to 10 us, everything else (steps too) as it is in the frame.
  *
  * A disk that is full or gone never stops the caller: record_frame() keeps a bounded backlog, drops
  * the oldest beyond it, counts, and tries again each second.
@@ -31,6 +34,7 @@ struct record_health {
 	int error;               /* negative errno of the last write, 0 when it went well */
 	uint64_t lost_ticks;     /* ticks that could not be kept while the disk did not take them */
 	uint64_t lost_slices;    /* and slices of stacks */
+	uint64_t lost_marks;     /* and what the training said */
 	uint64_t samples, bytes; /* written so far: samples, and size of the file */
 };
 
