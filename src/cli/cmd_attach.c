@@ -2,11 +2,13 @@
 #include "cli/command.h"
 
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/num.h"
 #include "base/scan.h"
+#include "base/text.h"
 #include "cli/nvml.h"
 #include "cli/recording.h"
 
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +28,7 @@ struct attach_options {
 	struct common_options common;
 	struct recording_options recording;
 	int64_t duration_ns; /* 0: until it ends or Ctrl-C */
+	const char *marks;   /* folder of rings, NULL: none */
 };
 
 /* Not a thread of one, and not ended. One that cannot be looked at may be one. */
@@ -78,6 +82,38 @@ static int open_pid(const char *word, pid_t *ret_pid, struct err *e)
 	}
 	*ret_pid = (pid_t)pid;
 	return fd;
+}
+
+/* Rings are read, and removed with their folder at the end: it has to be ours alone, as libspotter asks of it,
+ * too. */
+static int check_marks(const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0) {
+		int error = -errno;
+
+		return err_set(e, error, "there is no folder '%s' for marks", path);
+	}
+	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700)
+		return 0;
+	err_set(e, -EINVAL, "'%s' cannot be the folder for marks: it must be a folder of yours",
+		path);
+	err_hint(e, "one that nobody else can enter: mktemp -d -p /dev/shm spotter-XXXXXX");
+	return -EINVAL;
+}
+
+/* "spotter: recording train.py (4242) into /home/me/.local/state/spotter/runs/x.spot until ..."; the Python
+ * package reads the path out of it. */
+static void say_begin(const struct cli *cli, const struct recording *rec, bool limited)
+{
+	struct buf path;
+
+	buf_init(&path, 4096);
+	text_safe(&path, rec->place.path, strlen(rec->place.path));
+	cli_say(cli, "spotter: recording %s (%d) into %s%s", rec->run.name, (int)rec->run.pid,
+		buf_text(&path), limited ? "" : " until it ends or Ctrl-C; it is left running");
+	buf_done(&path);
 }
 
 /* The arguments of a process, as a vector that points into *text. */
@@ -183,7 +219,8 @@ static int run_attach(struct cli *cli, void *options, const struct opt_rest *res
 	rec.color = cli->color_err;
 	rec.width = cli_columns(STDERR_FILENO);
 	rec.run.attached = true;
-	if (recording_prepare(&rec, argv, &e) < 0) {
+	rec.marks = o->marks;
+	if ((o->marks && check_marks(o->marks, &e) < 0) || recording_prepare(&rec, argv, &e) < 0) {
 		recording_done(&rec);
 		return cli_fail(cli, &e);
 	}
@@ -191,8 +228,7 @@ static int run_attach(struct cli *cli, void *options, const struct opt_rest *res
 	recording_start(&rec, (struct job_spec){ .root = pid }, 0);
 	failed = !rec.recorder;
 	if (!failed && !o->recording.quiet)
-		cli_say(cli, "spotter: recording %s (%d)%s", rec.run.name, pid,
-			o->duration_ns ? "" : " until it ends or Ctrl-C; it is left running");
+		say_begin(cli, &rec, o->duration_ns != 0);
 	failed |= !finish(&rec, !failed && wait_for(pidfd, signals, o->duration_ns));
 	recording_done(&rec);
 	return failed ? EXIT_FAILED : EXIT_OK;
@@ -224,6 +260,9 @@ static const struct opt opts[] = {
 	OPT("max-size", 0, OPT_SIZE, "SIZE", struct attach_options, recording.max_size,
 	    "keep the record under SIZE by thinning what is old (default 256M)", .min = 1 << 20,
 	    .max = 1e13),
+	OPT("marks", 0, OPT_STRING, "DIR", struct attach_options, marks,
+	    "read the steps and phases that the process marks in DIR (its $SPOTTER_MARKS, mode "
+	    "0700), and remove DIR at the end"),
 	NVML_OPT(struct attach_options, recording.nvml),
 	OPT("quiet", 'q', OPT_FLAG, NULL, struct attach_options, recording.quiet,
 	    "no verdict at the end"),

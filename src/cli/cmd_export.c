@@ -22,7 +22,7 @@ enum { WRITE_AT = 64 << 10, PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 200 };
 
 struct export_options {
 	struct common_options common;
-	const char *to, *out;
+	const char *to, *out, *what;
 	bool force;
 };
 
@@ -36,6 +36,10 @@ struct export
 	struct buf out;
 	const struct window_event *events;
 	size_t n_events, next_event;
+	const struct window_step *steps;
+	const struct window_scalar *scalars;
+	const struct window_phase *phases;
+	size_t n_steps, next_step, n_scalars, next_scalar, n_phases, next_phase;
 	bool any_stack; /* not only what threads waited for */
 	int error;
 	bool progress, shown;
@@ -77,14 +81,64 @@ static void tell_progress(struct export *x, int64_t t_ns)
 	(void)io_write_all(STDERR_FILENO, text, (size_t)n);
 }
 
-/* Events that happened up to this time go in between the samples. */
-static void put_events(struct export *x, int64_t until_ns)
+/* What comes next: 0 an event, 1 a phase, 2 a step, 3 a scalar; and when. At the same time in this
+ * order, as what is said with a step comes behind it. */
+static int next_of(const struct export *x, int64_t *ret_ns)
 {
-	while (x->next_event < x->n_events && x->events[x->next_event].t_ns <= until_ns &&
-	       !x->error) {
-		x->error = x->sink->event(x->state, &x->src, &x->events[x->next_event++], &x->out);
+	int64_t at[4] = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
+	int least = 0;
+
+	if (x->next_event < x->n_events)
+		at[0] = x->events[x->next_event].t_ns;
+	if (x->next_phase < x->n_phases)
+		at[1] = x->phases[x->next_phase].begin_ns;
+	if (x->next_step < x->n_steps)
+		at[2] = x->steps[x->next_step].end_ns;
+	if (x->next_scalar < x->n_scalars)
+		at[3] = x->scalars[x->next_scalar].t_ns;
+	for (int i = 1; i < 4; i++)
+		least = at[i] < at[least] ? i : least;
+	*ret_ns = at[least];
+	return least;
+}
+
+/* What happened or was said up to this time goes in between the samples. */
+static void put_said(struct export *x, int64_t until_ns)
+{
+	const struct sink_type *k = x->sink;
+	int64_t t_ns;
+
+	while (!x->error) {
+		int what = next_of(x, &t_ns);
+
+		/* a time that no clock shows: there is no more */
+		if (t_ns > until_ns || t_ns == INT64_MAX)
+			return;
+		if (what == 0)
+			x->error =
+			    k->event(x->state, &x->src, &x->events[x->next_event++], &x->out);
+		else if (what == 1)
+			x->error =
+			    k->phase(x->state, &x->src, &x->phases[x->next_phase++], &x->out);
+		else if (what == 3)
+			x->error =
+			    k->scalar(x->state, &x->src, &x->scalars[x->next_scalar++], &x->out);
+		else
+			x->error = k->step(x->state, &x->src, &x->steps[x->next_step++], &x->out);
 		pour(x, false);
 	}
+}
+
+static void find_said(struct export *x, const struct window *w)
+{
+	if (x->sink->event)
+		x->events = w->ops->events(w->src, &x->n_events);
+	if (x->sink->phase && w->ops->phases)
+		x->phases = w->ops->phases(w->src, &x->n_phases);
+	if (x->sink->scalar && w->ops->scalars)
+		x->scalars = w->ops->scalars(w->src, &x->n_scalars);
+	if (x->sink->step && w->ops->steps)
+		x->steps = w->ops->steps(w->src, &x->n_steps);
 }
 
 static bool put_sample(const struct record_sample *s, void *arg)
@@ -100,7 +154,7 @@ static bool put_sample(const struct record_sample *s, void *arg)
 		.kind = s->metric != M_NONE ? metrics[s->metric].kind : KIND_GAUGE,
 	};
 
-	put_events(x, s->t_ns);
+	put_said(x, s->t_ns);
 	if (!x->error)
 		x->error = x->sink->sample(x->state, &x->src, &row, &x->out);
 	if (!pour(x, false))
@@ -136,7 +190,6 @@ static void copy_end(struct export *x)
 {
 	int more;
 
-	put_events(x, INT64_MAX);
 	do {
 		more = x->error ? 0 : x->sink->end(x->state, &x->src, &x->out);
 		if (more < 0)
@@ -150,14 +203,23 @@ static int copy_record(struct export *x, struct record *record)
 	struct window w = record_window(record, 0, 0);
 	int r;
 
-	x->src = (struct sink_source){ .run = record_run(record), .entities = window_entities(&w) };
-	if (x->sink->event)
-		x->events = w.ops->events(w.src, &x->n_events);
+	x->src = (struct sink_source){ .run = record_run(record),
+				       .entities = window_entities(&w),
+				       .window = &w };
+	find_said(x, &w);
+	if (x->sink->needs_steps && !x->n_steps)
+		return -ENODATA;
 	x->begun_ns = clock_mono_ns();
 	x->error = x->sink->begin(x->state, &x->src, &x->out);
 	if (x->error)
 		return x->error;
-	r = x->sink->stack ? copy_stacks(x, &w) : record_each_sample(record, put_sample, x);
+	r = x->sink->sample ? record_each_sample(record, put_sample, x) : 0;
+	put_said(x, INT64_MAX);
+	if (r == 0 && x->sink->stack) {
+		r = copy_stacks(x, &w);
+		/* a trace without stacks is one still */
+		r = r == -ENODATA && x->sink->sample ? 0 : r;
+	}
 	if (!x->error && r < 0)
 		x->error = r;
 	if (!x->error)
@@ -212,6 +274,12 @@ static int export_record(struct export *x, struct record *record, const char *pa
 	r = copy_record(x, record);
 	if (r < 0 && x->cli->write_error)
 		return r; /* said once, at the end */
+	if (r == -ENODATA && x->sink->needs_steps) {
+		r = err_set(e, r, "no steps were recorded in '%s'", path);
+		err_hint(e, "'spotter run' marks the steps of PyTorch, Keras and others; elsewhere "
+			    "call spotter.step() in the training loop");
+		return r;
+	}
 	if (r == -ENODATA && x->sink->stack)
 		return no_stacks(record, path, e);
 	if (r < 0)
@@ -227,11 +295,17 @@ static int run_export(struct cli *cli, void *options, const struct opt_rest *res
 	char path[PATH_MAX];
 	struct record *record;
 	struct err e = { 0 };
+	bool by_step;
 	int r;
 
 	if (!o->to)
-		return cli_usage(cli, "which format: --to csv, jsonl, speedscope or collapsed?");
-	x.sink = sink_by_name(o->to);
+		return cli_usage(cli, "which format: --to csv, jsonl, speedscope, collapsed, "
+				      "tensorboard or perfetto?");
+	by_step = strcmp(o->what, "steps") == 0;
+	if (by_step && strcmp(o->to, "csv") != 0)
+		return cli_usage(
+		    cli, "--what steps is for --to csv; the other formats have the steps anyway");
+	x.sink = sink_by_name(by_step ? "csv-steps" : o->to);
 	if (store_find(rest->n ? rest->v[0] : NULL, path, sizeof(path), &e) < 0 ||
 	    record_open(path, &record, &e) < 0)
 		return cli_fail(cli, &e);
@@ -251,6 +325,10 @@ static int run_export(struct cli *cli, void *options, const struct opt_rest *res
 static const struct example examples[] = {
 	{ "export --to csv > run.csv", "every sample of the last run" },
 	{ "export train.py --to jsonl --out run.jsonl", "with processes and events" },
+	{ "export --to csv --what steps", "a table of steps: loss, times, what each used" },
+	{ "export --to tensorboard --out logs/spotter.tfevents.1",
+	  "for tensorboard --logdir logs" },
+	{ "export --to perfetto --out run.pftrace", "open it in ui.perfetto.dev" },
 	{ "export --to speedscope --out run.json", "stacks; open it in speedscope.app" },
 	{ "export --to collapsed | flamegraph.pl > run.svg", "stacks as a flame graph" },
 	{ NULL, NULL },
@@ -258,10 +336,19 @@ static const struct example examples[] = {
 
 static const struct opt opts[] = {
 	OPT("to", 't', OPT_STRING, "FORMAT", struct export_options, to,
-	    "csv: one line a sample; jsonl: run, entities, samples and events, one JSON object a "
-	    "line; speedscope: stacks of every thread for speedscope.app; collapsed: stacks for "
+	    "csv: one line a sample; jsonl: run, entities, samples, events and steps, one JSON "
+	    "object "
+	    "a line; tensorboard: an event file of loss, step times, CPU and GPUs; perfetto: "
+	    "steps, "
+	    "phases, threads and counters for ui.perfetto.dev; speedscope: stacks of every thread "
+	    "for speedscope.app; collapsed: stacks for "
 	    "flame graphs, with microseconds",
-	    .choices = "csv|jsonl|speedscope|collapsed"),
+	    .choices = "csv|jsonl|tensorboard|perfetto|speedscope|collapsed"),
+	OPT("what", 'w', OPT_STRING, "WHAT", struct export_options, what,
+	    "with csv: samples (the default), or steps, one line each: loss and other scalars, "
+	    "time, "
+	    "data wait, and what longer ones used of CPU, memory and GPUs",
+	    .choices = "samples|steps"),
 	OPT("out", 'o', OPT_STRING, "FILE", struct export_options, out,
 	    "write to FILE instead of standard output; it appears when it is whole"),
 	OPT("force", 'f', OPT_FLAG, NULL, struct export_options, force,
@@ -269,6 +356,8 @@ static const struct opt opts[] = {
 	COMMON_OPTS,
 	OPT_END,
 };
+
+static const struct export_options defaults = { .what = "samples" };
 
 const struct command export_command = {
 	.name = "export",
@@ -281,6 +370,10 @@ const struct command export_command = {
 	    "lines. "
 	    "Times are UTC, 'seconds' and 't' count from the start of the run.\n"
 	    "\n"
+	    "tensorboard writes an event file: TensorBoard reads files that have 'tfevents' in "
+	    "their "
+	    "name. Figures of the machine stand at the step that ended last, one a second.\n"
+	    "\n"
 	    "speedscope and collapsed write the stacks of the run, by wall-clock time. A thread "
 	    "that "
 	    "did not run has a mark as innermost frame that says what it waited for, such as "
@@ -290,6 +383,7 @@ const struct command export_command = {
 	.examples = examples,
 	.opts = opts,
 	.options_size = sizeof(struct export_options),
+	.defaults = &defaults,
 	.max_words = 1,
 	.run = run_export,
 };

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/judge.h"
 #include "cli/report_ledger.h"
+#include "cli/report_steps.h"
 #include "cli/table.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ static const double figure_most = 1e24;
 struct report_options {
 	struct common_options common;
 	int64_t duration_ns;
+	int64_t step; /* -1: all of it */
 };
 
 struct process_row {
@@ -352,10 +354,14 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 	struct err e = { 0 };
 	int r = judge(cli, rest->n ? rest->v[0] : NULL, o->duration_ns, &j, &e);
 
-	if (r == 0 && o->common.json) {
+	if (r == 0 && o->step >= 0) {
+		r = report_step(cli, &j.window, &j.verdict.steps, (uint64_t)o->step, o->common.json,
+				&e);
+	} else if (r == 0 && o->common.json) {
 		render_json(&j.verdict, &cli->out);
 	} else if (r == 0) {
 		render_text(&j.verdict, &style, &cli->out);
+		report_steps(&j.window, &j.verdict.steps, cli->color_out, &cli->out);
 		report_time(&j.verdict, cli->color_out, &cli->out);
 		report_cpu(&j.verdict, cli->color_out, &cli->out);
 		put_processes(cli, &j.window, &cli->out);
@@ -371,18 +377,23 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 static const struct example examples[] = {
 	{ "report", "the last run, the whole story" },
 	{ "report train.py | less", "another one" },
+	{ "report --step 412", "what happened in one step" },
 	{ NULL, NULL },
 };
 
 static const struct opt opts[] = {
 	OPT("for", 0, OPT_DURATION, "TIME", struct report_options, duration_ns,
 	    "how long to look at a process that runs now (default 5s)", .min = 0.2, .max = 3600),
+	OPT("step", 0, OPT_INT, "N", struct report_options, step,
+	    "only step N: its time, data wait and loss, what its thread did, CPU, memory and GPUs "
+	    "during it, and what differed from the other steps",
+	    .min = 0, .max = 9e15),
 	JSON_OPT,
 	COMMON_OPTS,
 	OPT_END,
 };
 
-static const struct report_options defaults = { .duration_ns = 5 * NS_PER_S };
+static const struct report_options defaults = { .duration_ns = 5 * NS_PER_S, .step = -1 };
 
 const struct command report_command = {
 	.name = "report",
@@ -390,8 +401,9 @@ const struct command report_command = {
 	.summary = "the whole story of a run",
 	.words = "[RUN|PID]",
 	.description =
-	    "The verdict of 'spotter why', and what it rests on: where the time of the critical "
-	    "thread went, who used the CPU and in which functions, the processes of the job by the "
+	    "The verdict of 'spotter why', and what it rests on: ranks, loss and the slowest steps "
+	    "with what differed in them, where the time of the critical thread went, who used the "
+	    "CPU and in which functions, the processes of the job by the "
 	    "CPU time they used, GPUs and who was on them, what happened when, and what could not "
 	    "be read on this machine.",
 	.examples = examples,

@@ -19,8 +19,9 @@ struct place_memo {
 /* Files of the interpreter, of installed packages and of no file at all. */
 static bool is_library(const char *file)
 {
-	static const char *const parts[] = { "/site-packages/", "/dist-packages/", "/lib/python3",
-					     "/lib64/python3", "/python3.zip/" };
+	static const char *const parts[] = { "/site-packages/", "/dist-packages/",
+					     "/lib/python3",    "/lib64/python3",
+					     "/python3.zip/",   "/spotter/_hooks/" };
 
 	if (strncmp(file, "<frozen ", 8) == 0 || strncmp(file, "<__array_function__", 19) == 0)
 		return true;

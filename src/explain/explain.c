@@ -24,8 +24,59 @@ static const double cpu_bound_least = 0.90;
 /* What rules about stacks need. */
 static const int64_t enough_ns = 5 * NS_PER_S;
 
-/* Start-up (imports, first reading, warm-up) is not what a long run is slow in. Until steps are
- * known, its length is a guess: a tenth, at most 10 s, and only where that leaves nearly a minute. */
+/* Steps tell where training is steady: when there are enough of them, over a stretch that can be
+ * judged or is most of the run anyway. */
+static bool choose_by_steps(const struct window *whole, struct verdict *v)
+{
+	const struct step_group *lead = steps_lead(&v->steps);
+	int64_t length = v->steps.to_ns - v->steps.from_ns;
+	char a[32], b[32];
+
+	if (!lead || lead->steady < STEPS_STEADY_LEAST ||
+	    (length < 5 * NS_PER_S && length < (whole->to_ns - whole->from_ns) / 2))
+		return false;
+	v->from_ns = v->steps.from_ns;
+	v->to_ns = v->steps.to_ns;
+	snprintf(v->window_why, sizeof(v->window_why),
+		 "steps %s to %s, without start-up and what came behind",
+		 num_count((double)v->steps.first, a, sizeof(a)),
+		 num_count((double)v->steps.last, b, sizeof(b)));
+	return true;
+}
+
+/* Per step of the process whose time the ledger is about, and of each rank. */
+static void fill_per_step(const struct scene *s, struct verdict *v)
+{
+	const struct activity *a = &s->activity;
+	const struct step_group *g = NULL;
+
+	if (a->any && a->critical >= 0)
+		g = steps_group(&v->steps, a->threads.v[a->critical].process);
+	if (!g || !(g->rate_hz > 0))
+		g = steps_lead(&v->steps);
+	v->step_wall_s = g ? 1 / g->rate_hz : NAN;
+	for (size_t i = 0; a->any && i < v->steps.groups.n; i++) {
+		struct step_group *x = &v->steps.groups.v[i];
+		const struct act_thread *t;
+		double seen = 0;
+		uint32_t at;
+
+		if (!map_get(&a->first, x->entity, &at) || !x->steady)
+			continue;
+		t = &a->threads.v[at];
+		for (int k = 0; k < TIME_STATES; k++)
+			seen += t->state[k];
+		/* Of a thread that was seen for a moment nothing is known. */
+		if (!(t->alive > 0) || seen < t->alive / 2)
+			continue;
+		x->comm_wait_s = t->state[TIME_COMM_WAIT] / t->alive / x->rate_hz;
+		x->own_work_s =
+		    (seen - t->state[TIME_COMM_WAIT] - t->state[TIME_IDLE]) / t->alive / x->rate_hz;
+	}
+}
+
+/* Start-up (imports, first reading, warm-up) is not what a long run is slow in. Where steps are
+ * not known, its length is a guess: a tenth, at most 10 s, and only where that leaves nearly a minute. */
 static void choose_window(const struct window *whole, struct verdict *v)
 {
 	int64_t length = whole->to_ns - whole->from_ns, skip = length / 10;
@@ -307,6 +358,7 @@ int explain(const struct window *asked, struct verdict *ret)
 	struct verdict v = { .run = window_run(asked) };
 	struct scene s = { 0 };
 	struct facts *f;
+	bool by_steps;
 	int r;
 
 	/* A record is foreign: its times may be anything. */
@@ -317,9 +369,14 @@ int explain(const struct window *asked, struct verdict *ret)
 	f = malloc(sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	choose_window(&whole, &v);
-	r = scene_open(&s, &whole, v.from_ns, v.to_ns);
+	v.step_wall_s = NAN;
+	r = steps_take(&whole, &v.steps);
+	by_steps = r == 0 && choose_by_steps(&whole, &v);
+	if (!by_steps)
+		choose_window(&whole, &v);
 	if (r == 0)
+		r = scene_open(&s, &whole, v.from_ns, v.to_ns);
+	if (r == 0 && !by_steps)
 		r = skip_imports(&s, &whole, &v);
 	if (r == 0) {
 		facts_compute(&s, f);
@@ -330,6 +387,8 @@ int explain(const struct window *asked, struct verdict *ret)
 			r = ledger_cpu(&s, f, &v);
 		if (r == 0)
 			r = ledger_time(&s, &v);
+		if (by_steps)
+			fill_per_step(&s, &v);
 	}
 	if (r == 0)
 		r = judge(&s, f, &v);
@@ -344,6 +403,7 @@ int explain(const struct window *asked, struct verdict *ret)
 
 void verdict_done(struct verdict *v)
 {
+	steps_done(&v->steps);
 	vec_done(&v->cpu);
 	vec_done(&v->time);
 	vec_done(&v->usage.gpus);

@@ -7,11 +7,13 @@
 
 #include "explain/verdict.h"
 
+struct json;
 struct page;
 
 /* Several findings: each a little lighter. */
 enum weight {
 	W_HEAD = 1000,
+	W_STEPS = 960,
 	W_VERDICT = 950,
 	W_FIX = 900,
 	W_AT = 875,
@@ -32,6 +34,15 @@ enum weight {
 };
 
 enum { TIME_LINES_MAX = 32 };
+
+/* render_steps.c; nothing when the training said nothing */
+/* "1,204 steps, 6.3 a second (median 158 ms, 95 % under 171 ms), by torch" */
+void render_steps(struct page *p, const struct verdict *v, bool all);
+/* "steps": {...}, and "ranks": [...] */
+void render_steps_json(struct json *j, const struct verdict *v);
+void render_ranks_json(struct json *j, const struct verdict *v);
+/* "6.3 a second", "one every 12.3 s" */
+const char *step_rate_text(double hz, char *buf, size_t size);
 
 /* render_ledger.c */
 /* "waiting for data"; the state itself when it is a new one. */

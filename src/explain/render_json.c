@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "explain/fact.h"
+#include "explain/render.h"
 
 #include <math.h>
 
@@ -52,6 +53,8 @@ static void put_run(struct json *j, const struct run_info *r, const struct verdi
 			json_key_int(j, "code", r->exit_code);
 		json_end(j, '}');
 	}
+	if (v->steps.ranks)
+		json_key_int(j, "ranks", v->steps.ranks);
 	json_key_bool(j, "complete", r->state == RUN_ENDED);
 	json_end(j, '}');
 }
@@ -199,6 +202,8 @@ static void put_time(struct json *j, const struct verdict *v)
 		json_key_str(j, "state", l->role);
 		json_key_num(j, "share", l->share);
 		json_key_num(j, "seconds", l->seconds);
+		json_key_num(j, "seconds_per_step",
+			     v->step_wall_s > 0 ? fact_round(l->share * v->step_wall_s) : NAN);
 		put_top(j, l);
 		json_end(j, '}');
 	}
@@ -330,9 +335,11 @@ void render_json(const struct verdict *v, struct buf *out)
 	json_end(&j, '}');
 	json_key_str(&j, "level", level);
 	json_key_str(&j, "level_why", v->level_why[0] ? v->level_why : NULL);
+	render_steps_json(&j, v);
 	put_usage(&j, &v->usage);
 	put_time(&j, v);
 	put_ledger(&j, v);
+	render_ranks_json(&j, v);
 	put_findings(&j, "findings", v->findings.v, v->findings.n);
 	put_findings(&j, "notes", v->notes.v, v->notes.n);
 	put_rest(&j, v);

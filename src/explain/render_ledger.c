@@ -35,7 +35,7 @@ const char *time_state_words(const struct verdict *v, const char *state)
 		{ "other", "other" },
 	};
 
-	if (v->time_native && strcmp(state, "other") == 0)
+	if (v && v->time_native && strcmp(state, "other") == 0)
 		return "native code";
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (strcmp(rows[i].state, state) == 0)

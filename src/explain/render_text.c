@@ -381,6 +381,7 @@ void render_text(const struct verdict *v, const struct render_style *style, stru
 	struct page p = { .width = style->width ? style->width : 100 };
 
 	put_head(&p, v);
+	render_steps(&p, v, all);
 	put_cpu(&p, &v->usage);
 	put_gpus(&p, &v->usage, all);
 	put_memory(&p, &v->usage);

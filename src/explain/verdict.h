@@ -7,6 +7,7 @@
 #define SPOTTER_EXPLAIN_VERDICT_H
 
 #include "base/vec.h"
+#include "explain/steps.h"
 #include "model/finding.h"
 #include "model/window.h"
 
@@ -88,6 +89,10 @@ struct verdict {
 	const struct run_info *run; /* borrowed from the window */
 	int64_t from_ns, to_ns;     /* the steady window */
 	char window_why[96];
+	struct steps steps;
+	/* Wall time of the window by steps of the process the time ledger is about; NAN: the window
+	 * was not chosen by steps. */
+	double step_wall_s;
 	int level;
 	struct usage usage;            /* over the whole run */
 	double cpu_seconds, cpu_cores; /* CPU ledger: what the kernel charged, over the window */

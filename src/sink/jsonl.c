@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * One JSON object a line, "type" says which: first the run, then every entity (process, thread,
- * disk...), then samples and events by time, then an end line that tells a whole file from a cut one.
+ * disk...), then samples, events, steps, scalars and phases by time, then an end line that tells a whole file from a cut one.
  *
  *	{"type":"run","schema":"spotter.samples/1","id":"20261115-211209-4f3a","name":"train.py",...}
  *	{"type":"entity","id":17,"kind":"process","name":"python3","key":4242,...}
  *	{"type":"sample","t":0.1,"entity":17,"metric":"proc.cpu","value":1.25}
  *	{"type":"event","t":8.2,"kind":"oom_kill","text":"..."}
- *	{"type":"end","samples":123456}
+ *	{"type":"step","t":8.4,"seconds":0.158,"step":41,"entity":17,"loss":0.31,"data_wait":0.002}
+ *	{"type":"scalar","t":8.4,"step":41,"entity":17,"name":"accuracy","value":0.9}
+ *	{"type":"phase","t":9.1,"end":12.3,"entity":17,"name":"evaluate"}
+ *	{"type":"end","samples":123456,"steps":41}
  */
 #include "sink/sink.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "model/step_usage.h"
 
 #include <string.h>
 
 struct jsonl_state {
-	uint64_t samples;
+	uint64_t samples, steps;
 };
 
 static double since_start(const struct run_info *run, int64_t t_ns)
@@ -138,6 +142,77 @@ static int jsonl_event(void *state, const struct sink_source *src, const struct 
 	return 0;
 }
 
+static void put_usage(struct json *j, const struct sink_source *src, const struct window_step *s)
+{
+	struct step_usage u;
+
+	if (!src->window || !step_usage(src->window, s, &u))
+		return;
+	json_key_num(j, "cpu_cores", u.cores);
+	json_key_num(j, "memory_bytes", u.memory);
+	json_key_num(j, "gpu_busy", u.gpu_busy);
+	json_key_num(j, "gpu_memory_bytes", u.gpu_memory);
+	json_key_num(j, "gpu_power_w", u.gpu_power);
+}
+
+static int jsonl_step(void *state, const struct sink_source *src, const struct window_step *s,
+		      struct buf *out)
+{
+	struct jsonl_state *st = state;
+	struct json j;
+
+	begin_line(&j, out, "step");
+	json_key_num(&j, "t", since_start(src->run, s->end_ns));
+	if (s->begin_ns < s->end_ns)
+		json_key_num(&j, "seconds", ((double)s->end_ns - (double)s->begin_ns) / 1e9);
+	json_key_int(&j, "step", (int64_t)s->number);
+	if (s->rank >= 0)
+		json_key_int(&j, "rank", s->rank);
+	json_key_int(&j, "entity", s->entity);
+	json_key_num(&j, "loss", s->loss);
+	json_key_num(&j, "data_wait", s->data_wait);
+	if (s->micro)
+		json_key_int(&j, "batches", s->micro);
+	put_usage(&j, src, s);
+	end_line(&j);
+	st->steps++;
+	return 0;
+}
+
+static int jsonl_scalar(void *state, const struct sink_source *src, const struct window_scalar *s,
+			struct buf *out)
+{
+	struct json j;
+
+	(void)state;
+	begin_line(&j, out, "scalar");
+	json_key_num(&j, "t", since_start(src->run, s->t_ns));
+	json_key_int(&j, "step", (int64_t)s->step);
+	if (s->rank >= 0)
+		json_key_int(&j, "rank", s->rank);
+	json_key_int(&j, "entity", s->entity);
+	json_key_str(&j, "name", s->name);
+	json_key_num(&j, "value", s->value);
+	end_line(&j);
+	return 0;
+}
+
+static int jsonl_phase(void *state, const struct sink_source *src, const struct window_phase *p,
+		       struct buf *out)
+{
+	struct json j;
+
+	(void)state;
+	begin_line(&j, out, "phase");
+	json_key_num(&j, "t", since_start(src->run, p->begin_ns));
+	if (p->end_ns)
+		json_key_num(&j, "end", since_start(src->run, p->end_ns));
+	json_key_int(&j, "entity", p->entity);
+	json_key_str(&j, "name", p->name);
+	end_line(&j);
+	return 0;
+}
+
 static int jsonl_end(void *state, const struct sink_source *src, struct buf *out)
 {
 	const struct jsonl_state *st = state;
@@ -146,6 +221,8 @@ static int jsonl_end(void *state, const struct sink_source *src, struct buf *out
 	(void)src;
 	begin_line(&j, out, "end");
 	json_key_int(&j, "samples", (int64_t)st->samples);
+	if (st->steps)
+		json_key_int(&j, "steps", (int64_t)st->steps);
 	end_line(&j);
 	return 0;
 }
@@ -153,10 +230,13 @@ static int jsonl_end(void *state, const struct sink_source *src, struct buf *out
 const struct sink_type jsonl_sink = {
 	.name = "jsonl",
 	.extension = "jsonl",
-	.help = "one JSON object a line: run, entities, samples and events",
+	.help = "one JSON object a line: run, entities, samples, events and steps",
 	.state_size = sizeof(struct jsonl_state),
 	.begin = jsonl_begin,
 	.sample = jsonl_sample,
 	.event = jsonl_event,
+	.step = jsonl_step,
+	.scalar = jsonl_scalar,
+	.phase = jsonl_phase,
 	.end = jsonl_end,
 };

@@ -6,9 +6,10 @@
  * (or bytes) to a buffer, and whoever drives it empties that buffer as it fills, so an export of a
  * day needs no more memory than one of a minute.
  *
- *	begin, then sample and event in order of time as they come, then end.
+ *	begin, then sample, event, step, scalar and phase in order of time as they come, then end.
  *
- * A format of stacks has `stack` instead of sample and event, and gets slices in order of time.
+ * Whatever a format has no call for it does not get. Steps come by their end, phases by their begin.
+ * Slices of stacks come behind all that, in order of time.
  */
 #ifndef SPOTTER_SINK_SINK_H
 #define SPOTTER_SINK_SINK_H
@@ -25,6 +26,7 @@ struct sink_source {
 	const struct run_info *run;
 	const struct entity_table *entities;
 	const struct stack_book *book; /* NULL for formats without stacks */
+	const struct window *window;   /* the whole run */
 };
 
 struct sink_sample {
@@ -42,12 +44,19 @@ struct sink_type {
 	const char *name;      /* what --to takes */
 	const char *extension; /* of its files, without the dot */
 	const char *help;
+	bool needs_steps;  /* without any there is nothing to write */
 	size_t state_size; /* zeroed memory given to every call */
 	/* 0 or -errno; out of memory shows as !buf_ok(out). */
 	int (*begin)(void *state, const struct sink_source *src, struct buf *out);
 	int (*sample)(void *state, const struct sink_source *src, const struct sink_sample *s,
 		      struct buf *out);
 	int (*event)(void *state, const struct sink_source *src, const struct window_event *e,
+		     struct buf *out);
+	int (*step)(void *state, const struct sink_source *src, const struct window_step *s,
+		    struct buf *out);
+	int (*scalar)(void *state, const struct sink_source *src, const struct window_scalar *s,
+		      struct buf *out);
+	int (*phase)(void *state, const struct sink_source *src, const struct window_phase *p,
 		     struct buf *out);
 	int (*stack)(void *state, const struct sink_source *src, const struct stack_slice *s,
 		     struct buf *out);

@@ -5,6 +5,8 @@
  *	tidy    20 s at 10 Hz: python uses 1.5 of 4 cores, its worker 0.5; exit 0
  *	killed  6 s; memory grows to its limit of 2 GiB, the kernel kills the worker and SIGKILL ends it
  *	stacked 20 s like tidy, with stacks: the training waits for its one worker 60 % of the time
+ *	trained the same, which says what it does: 50 steps of 0.2 s from 3 s on, of which number 30 takes
+ *	        4 s; then an evaluation
  */
 #include "base/err.h"
 #include "base/text.h"
@@ -29,13 +31,14 @@
 struct plan {
 	const char *name, *id;
 	int ticks;
-	bool killed, stacked;
+	bool killed, stacked, trained;
 };
 
 static const struct plan plans[] = {
-	{ "tidy", "20231114-221320-0001", 200, false, false },
-	{ "killed", "20231114-231320-0002", 60, true, false },
-	{ "stacked", "20231114-221320-0003", 201, false, true },
+	{ "tidy", "20231114-221320-0001", 200, false, false, false },
+	{ "killed", "20231114-231320-0002", 60, true, false, false },
+	{ "stacked", "20231114-221320-0003", 201, false, true, false },
+	{ "trained", "20231114-221320-0004", 201, false, true, true },
 };
 
 static void born(struct frame *f, uint32_t id, uint32_t parent, enum entity_kind kind, int64_t key,
@@ -171,6 +174,40 @@ static void put_stacks(struct frame *f, int i)
 	frame_put(f, M_JOB_CPU, ID_JOB, n * 136 * MS);
 }
 
+static void say(struct frame *f, enum mark_type type, int64_t t_ns, uint64_t number, double value,
+		const char *name)
+{
+	frame_mark(f,
+		   &(struct frame_mark){ .t_ns = MONO + t_ns,
+					 .type = type,
+					 .entity = PYTHON,
+					 .rank = -1,
+					 .number = number,
+					 .value = value },
+		   name);
+}
+
+/* What was said since the tick before. Steps end at ticks. */
+static void put_marks(struct frame *f, int i)
+{
+	int slow = 88 + 40, step = i <= 88 ? (i - 30) / 2 : i < slow ? 0 : 30 + (i - slow) / 2;
+	int64_t now = i * TICK;
+
+	if (i == 30)
+		say(f, SAID_SOURCE, now, 0, 0, "torch");
+	for (int k = 0; i == 30 && k < 8; k++)
+		say(f, SAID_SETTING, now, 0, k % 6 * 16, k % 7 ? "loader.batch" : "work\033ers");
+	if (step >= 1 && step <= 50 && i % 2 == 0) {
+		say(f, SAID_DATA_WAIT, now - TICK, 0, step == 30 ? 3.5 : 0.01, "");
+		say(f, SAID_STEP, now, (uint64_t)step, 2.0 / step, "");
+		say(f, SAID_SCALAR, now, 0, step / 100.0, "accu\033[1mracy");
+	}
+	if (step == 50 && i % 2 == 0)
+		say(f, SAID_PHASE_BEGIN, now, 0, 0, "evaluate");
+	if (i == 190)
+		say(f, SAID_PHASE_END, now, 0, 0, "evaluate");
+}
+
 static int fail(const char *what, const struct err *e)
 {
 	fprintf(stderr, "make_record: %s: %s\n", what, e->text);
@@ -211,6 +248,8 @@ static int write_run(const struct plan *p, const char *path)
 		put_tick(&f, p, i);
 		if (p->stacked)
 			put_stacks(&f, i);
+		if (p->trained)
+			put_marks(&f, i);
 		if (record_frame(w, &f) < 0)
 			return fail("cannot write", &e);
 	}
@@ -237,6 +276,6 @@ int main(int argc, char **argv)
 		snprintf(path, sizeof(path), "%s/%s.spot", argv[2], plans[i].id);
 		return write_run(&plans[i], path);
 	}
-	fprintf(stderr, "usage: make_record tidy|killed|stacked FOLDER\n");
+	fprintf(stderr, "usage: make_record tidy|killed|stacked|trained FOLDER\n");
 	return 2;
 }

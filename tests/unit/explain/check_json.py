@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 KEYS = {
-    "": {"schema", "run", "window", "level", "level_why", "usage", "time", "cpu", "findings", "notes", "healthy", "limit", "cannot_tell",
+    "": {"schema", "run", "window", "level", "level_why", "steps", "usage", "time", "cpu", "ranks", "findings", "notes", "healthy", "limit", "cannot_tell",
          "overhead"},
-    "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "complete"},
+    "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "ranks", "complete"},
     "window": {"from_s", "to_s", "why"},
     "usage": {"cpu", "memory", "storage", "gpus", "others"},
     "usage.cpu": {"cores_used", "cores_allowed", "cores_machine", "threads_per_core", "steal", "percent_of_one_core",
@@ -23,11 +23,16 @@ KEYS = {
     "overhead": {"cpu_share_of_core", "rss_bytes", "samples", "samples_skipped", "stack_samples", "stack_unproven",
                  "stack_partial"},
 }
+# What only a run has whose training says something.
+SAID = {"steps", "ranks"}
+STEPS = {"count", "rate_hz", "median_s", "p95_s", "source", "warm_up", "data_wait_share", "aside_share", "first_loss",
+         "last_loss"}
+RANK = {"rank", "host", "pid", "steps", "rate_hz", "median_s", "data_wait_share", "own_work_s", "comm_wait_s"}
 # What only a run with stacks has, and a level that is as high as it gets has no reason.
 STACKS = {"level_why", "time", "stack_samples", "stack_unproven", "stack_partial"}
 # What a scenario may not have measured, and a healthy one does not say. COMPLETE has all of it.
 MAY_BE_ABSENT = {"limit", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes",
-                 "written_bytes"} | KEYS["overhead"] | STACKS
+                 "written_bytes"} | KEYS["overhead"] | STACKS | SAID
 COMPLETE = "threads-no-as-many.scn"
 FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
 GPU = {"index", "partition", "profile", "uuid", "name", "vendor", "simulated", "allowed", "used_by_job", "busy",
@@ -110,12 +115,25 @@ def check_time(time, overhead):
     assert overhead["stack_samples"] > 0 and overhead["stack_unproven"] <= overhead["stack_samples"]
 
 
+def check_steps(v):
+    s = v["steps"]
+    assert {"count", "warm_up"} <= set(s) <= STEPS and s["count"] > 0 and s["warm_up"] <= s["count"], s
+    assert s.get("median_s", 0) <= s.get("p95_s", 1e9) and 0 <= s.get("data_wait_share", 0) <= 1, s
+    assert ("ranks" in v) == ("ranks" in v["run"])
+    for r in v.get("ranks", []):
+        assert {"rank", "steps"} <= set(r) <= RANK, r
+    assert len({r["rank"] for r in v.get("ranks", [])}) == v["run"].get("ranks", 0)
+    for x in v.get("time", {}).get("ledger", []):
+        # by the clock: all states of a step add up to it
+        assert "seconds_per_step" not in x or math.isclose(x["seconds_per_step"] * s["rate_hz"], x["share"], abs_tol=1e-6)
+
+
 def check(v, complete):
     assert v["schema"] == "spotter.verdict/1"
     for path, keys in KEYS.items():
         have = set(at(v, path))
         assert have <= keys, (path, have - keys)
-        assert have >= keys - ({"gpus"} | STACKS if complete else MAY_BE_ABSENT), (path, keys - have)
+        assert have >= keys - ({"gpus"} | STACKS | SAID if complete else MAY_BE_ABSENT), (path, keys - have)
     finite(v)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])
     assert re.fullmatch(r"L[0-3]", v["level"])
@@ -128,6 +146,8 @@ def check(v, complete):
     shares = sum(x["share"] for x in v["cpu"]["ledger"]) + v["cpu"]["unaccounted"]
     assert math.isclose(shares, 1, rel_tol=1e-9), shares
     check_roles(v["cpu"]["ledger"])
+    if "steps" in v:
+        check_steps(v)
     if "time" in v:
         check_time(v["time"], v["overhead"])
     for f in v["findings"] + v["notes"]:

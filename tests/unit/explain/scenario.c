@@ -333,7 +333,7 @@ static void parse_line(struct scenario *s, char *line)
 		parse_event(s, &w);
 	} else if (strcmp(w.v[0], "expect") == 0) {
 		parse_expect(s, &w);
-	} else if (!scenario_stack_line(s, w.v, w.n)) {
+	} else if (!scenario_stack_line(s, w.v, w.n) && !scenario_mark_line(s, w.v, w.n)) {
 		parse_series(s, &w);
 	}
 }
@@ -396,6 +396,7 @@ void scenario_done(struct scenario *s)
 	vec_done(&s->events);
 	vec_done(&s->stacks);
 	vec_done(&s->does);
+	vec_done(&s->marks);
 	stack_book_done(&s->book);
 }
 

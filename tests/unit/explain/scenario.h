@@ -27,6 +27,12 @@
  *	does 30 5 pipe 0.61 peer 21     thread (or several: 31,32), stack (0: none), what it does
  *					(wait_kind_name), share of its time; then: peer PROCESS, on
  *					KIND, gil, partial, unproven, joined, python, from 3 to 12
+ *	steps 100 every 0.25 from 2     so many steps of 0.25 s, the first begins at 2; then: of 20
+ *					(process), rank 0, loss 2.3 to 0.1, wait 0.01 (seconds for data
+ *					in each), source torch, first 1 (its number), but 40 takes 3 (s),
+ *					with 2.5 (s of waiting for data in that one)
+ *	phase evaluate 10 12            name, seconds; then: of 20
+ *	scalar accuracy 10 0.5          name, second, value; then: of 20
  *	expect cpu_quota yes            or no, note, blind
  *	expect limit cpu_bound          or: expect limit -
  *	include calm.inc                lines of a file beside this one
@@ -84,6 +90,13 @@ struct scenario_does {
 	double from, to; /* to < 0: the end */
 };
 
+struct scenario_mark {
+	double t;
+	size_t order;
+	struct frame_mark mark; /* without t_ns */
+	char name[64];
+};
+
 struct scenario {
 	char path[256];
 	struct run_info run;
@@ -96,6 +109,7 @@ struct scenario {
 	struct stack_book book;
 	VEC(struct scenario_stack) stacks;
 	VEC(struct scenario_does) does;
+	VEC(struct scenario_mark) marks;
 	bool no_stacks; /* plays as if none had been read */
 };
 
@@ -112,6 +126,10 @@ struct history *scenario_play(const struct scenario *s, enum metric_id without, 
 bool scenario_stack_line(struct scenario *s, char *const *words, size_t n);
 /* What threads did in [to - 1, to), with the whole book when `to` is 1. */
 void scenario_put_stacks(const struct scenario *s, struct frame *f, double to);
+/* scenario_steps.c. A line about what the training says: false when it is about something else. */
+bool scenario_mark_line(struct scenario *s, char *const *words, size_t n);
+/* What was said in (t - step, t]. */
+void scenario_put_marks(const struct scenario *s, struct frame *f, double t, double step);
 /* Seconds at which an entity came and went; a thread lives with its process. */
 void scenario_life(const struct scenario *s, uint32_t id, double *from, double *to);
 /* "yes", "note", "blind" or "no" */

@@ -109,6 +109,7 @@ void scenario_each(const struct scenario *s, enum metric_id without, uint32_t en
 		for (size_t g = 0; i == 0 && g < s->gaps.n; g++)
 			frame_gap(&f, s->gaps.v[g].metric, s->gaps.v[g].entity, s->gaps.v[g].why);
 		put_events(s, &f, t, step);
+		scenario_put_marks(s, &f, t, step);
 		/* the second that is over since the tick before */
 		if (floor(t + 1e-9) > floor(t - step + 1e-9) && t >= 1 - 1e-9)
 			scenario_put_stacks(s, &f, floor(t + 1e-9));

@@ -82,7 +82,7 @@ static inline void stack_source_write(const struct sink_type *sink, struct buf *
 	int more;
 
 	stack_source_make(&s);
-	src = (struct sink_source){ &s.run, &s.entities, &s.book };
+	src = (struct sink_source){ .run = &s.run, .entities = &s.entities, .book = &s.book };
 	const struct stack_row first[] = {
 		{ MAIN, s.train, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_GIL, 30, 600 * MS },
 		{ MAIN, s.memcpy_, 0, WAIT_RUNNING, 0, STACK_PYTHON | STACK_JOINED, 10, 200 * MS },

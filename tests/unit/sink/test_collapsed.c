@@ -41,8 +41,11 @@ static void empty(void **state)
 	(void)state;
 	stack_source_make(&s);
 	assert_non_null(memory);
-	assert_int_equal(
-	    sink->end(memory, &(struct sink_source){ &s.run, &s.entities, &s.book }, &out), 0);
+	assert_int_equal(sink->end(memory,
+				   &(struct sink_source){
+				       .run = &s.run, .entities = &s.entities, .book = &s.book },
+				   &out),
+			 0);
 	assert_int_equal(out.len, 0);
 	sink->done(memory);
 	free(memory);
@@ -66,7 +69,7 @@ static void many_slices(void **state)
 	(void)state;
 	stack_source_make(&s);
 	assert_non_null(memory);
-	struct sink_source src = { &s.run, &s.entities, &s.book };
+	struct sink_source src = { .run = &s.run, .entities = &s.entities, .book = &s.book };
 	for (unsigned i = 0; i < STACKS; i++) {
 		char name[32];
 

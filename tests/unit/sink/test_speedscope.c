@@ -61,7 +61,7 @@ static void in_parts(void **state)
 	(void)state;
 	stack_source_make(&s);
 	assert_non_null(memory);
-	struct sink_source src = { &s.run, &s.entities, &s.book };
+	struct sink_source src = { .run = &s.run, .entities = &s.entities, .book = &s.book };
 	for (unsigned i = 0; i < STACKS; i++)
 		rows[i] = (struct stack_row){ .entity = MAIN + i % 2,
 					      .node = i % 3 ? s.train : s.memcpy_,
