@@ -224,8 +224,8 @@ def test_bash_completes(run, tree, build):
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
     assert set(lines[0].split()) == set(commands(tree)) | {"--help", "--version"}
-    assert lines[1:] == ["why", "--for --json --color --help", "csv jsonl speedscope collapsed", "csv", "always",
-                         "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
+    assert lines[1:] == ["why", "--for --json --color --help", "csv jsonl tensorboard perfetto speedscope collapsed",
+                         "csv", "always", "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
     assert "basename" in lines[-1]
 
 
@@ -260,7 +260,7 @@ def test_fish_completes(spotter, build):
                           env=spotter.env | {"PATH": f"{build}:{os.environ['PATH']}"})
     assert done.stderr == ""
     words = [[line.split("\t")[0] for line in part.split("\n") if line] for part in done.stdout.split("#\n")[1:]]
-    assert words == [["why"], ["--json"], ["collapsed", "csv", "jsonl", "speedscope"],
+    assert words == [["why"], ["--json"], ["collapsed", "csv", "jsonl", "perfetto", "speedscope", "tensorboard"],
                      ["psi.io.full", "psi.io.some"], ["why"]]
 
 

@@ -9,7 +9,8 @@
                   it, a tab between, one a line (absent: nothing)
 
 The folder of runs holds two runs made of known frames (tests/golden/make_record.c): "tidy", which
-exited with 0, and "killed", ended by SIGKILL; $STACKED is the path of a third, with stacks. UPDATE=1
+exited with 0, and "killed", ended by SIGKILL; $STACKED is the path of a third, with stacks, $TRAINED of one
+with steps too. UPDATE=1
 writes what came out as what is expected; read the difference before you keep it."""
 import os
 import re
@@ -37,10 +38,14 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stacked(tmp_path_factory):
-    """A run with stacks. It is not among the others: most cases are about those two."""
+    """A run with stacks, and one with steps too. They are not among the others: most cases are about those two."""
     folder = tmp_path_factory.mktemp("stacked")
-    subprocess.run([BUILD / "tests/golden/make_record", "stacked", folder], check=True, timeout=60)
-    return next(folder.glob("*.spot"))
+    paths = []
+    for name in ("stacked", "trained"):
+        (folder / name).mkdir()
+        subprocess.run([BUILD / "tests/golden/make_record", name, folder / name], check=True, timeout=60)
+        paths.append(next((folder / name).glob("*.spot")))
+    return paths
 
 
 def normal(text, case, home):
@@ -55,7 +60,8 @@ def normal(text, case, home):
 
 def run(case, home, stacked):
     env = {"PATH": f"{home / 'bin'}:/usr/bin:/bin", "HOME": str(home), "SPOTTER_DIR": str(home / "runs"),
-           "ROOTS": str(GOLDEN.parent / "roots"), "CASE": str(case), "STACKED": str(stacked),
+           "ROOTS": str(GOLDEN.parent / "roots"), "CASE": str(case), "STACKED": str(stacked[0]),
+           "TRAINED": str(stacked[1]),
            "LC_ALL": "C.UTF-8", "TZ": "UTC"}
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
         if name in os.environ:

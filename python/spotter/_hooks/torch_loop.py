@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: MIT
+"""What a PyTorch loop is doing, from the few calls of it that are hooked.
+
+A step is an end of step() of the first optimizer that was seen: with several (a GAN, an optimizer for each
+parameter) one is the clock. A batch whose backward() no optimizer followed is a micro step (gradient
+accumulation). A pass over a DataLoader in which backward() is called is an epoch; one without gradients, or
+without backward() in a program that has trained, is an evaluation. Only the thread that trains counts.
+"""
+import os
+import sys
+import weakref
+from threading import get_ident
+from time import monotonic_ns
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from .. import _marks
+
+# Another optimizer that stepped this often since the clock did has taken over (a second stage of a training).
+# More than the critic's steps of a GAN.
+TAKEN_OVER = 20
+MICRO_MOST = 1000  # marks for one step
+
+CHECKPOINT = "checkpoint"
+
+
+class Pass:
+    """One walk over a DataLoader."""
+    __slots__ = ("loader", "began_ns", "batches", "trained", "ended", "waiting")
+
+    def __init__(self, loader: Any, began_ns: int) -> None:
+        self.loader = weakref.ref(loader)
+        self.began_ns = began_ns  # 0 once the first batch came
+        self.batches = 0
+        self.trained = False
+        self.ended = False
+        self.waiting = False
+
+
+class Loop:
+    def __init__(self, marks: _marks.Marks, plain: type, grad_enabled: Callable[[], bool],
+                 read_loss: Callable[[Any], float]) -> None:
+        self.marks = marks
+        self.plain = plain  # torch.Tensor
+        self.grad_enabled = grad_enabled
+        self.read_loss = read_loss
+        self.saving = False
+        os.register_at_fork(after_in_child=self.forget)
+        self.forget()
+
+    def forget(self) -> None:
+        """The state of a process that has done nothing yet."""
+        self.thread = 0                   # that trains; 0: not known yet
+        self.clock: Optional[int] = None  # id of the optimizer whose steps count
+        self.clock_ref: Any = None
+        self.others: Dict[int, int] = {}  # id of another -> its steps since the clock's last
+        self.several = False
+        self.backwards = 0                # since an optimizer stepped or a batch was asked for
+        self.fed = False                  # batches come from a DataLoader
+        self.steps = 0
+        self.skipped = 0
+        self.scaled_loss: Optional[Tuple[int, float]] = None
+        self.since_update = False         # the clock stepped since GradScaler.update
+        self.current: Optional[Pass] = None
+        self.evaluating: Optional[Pass] = None
+        self.told: Dict[str, float] = {}  # settings
+        self.epoch = 0
+        self.epoch_loader: Any = None     # weak: the one whose passes are epochs
+        self.epoch_pass: Optional[Pass] = None
+
+    # -- who counts
+
+    def counts(self) -> bool:
+        """Whether phases and epochs are ours to tell: a trainer's own callbacks know them better."""
+        return self.marks.priority != _marks.FRAMEWORK
+
+    def elsewhere(self) -> bool:
+        """Whether this is another thread than the one that trains: one that fetches ahead, say."""
+        return self.steps > 0 and get_ident() != self.thread
+
+    # -- steps
+
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        me = id(optimizer)
+        backwards, self.backwards = self.backwards, 0
+        if me != self.clock and not self.becomes_clock(optimizer, me):
+            return
+        if self.others:
+            self.others.clear()
+        self.thread = get_ident()
+        if self.evaluating:
+            self.end_evaluation()
+        self.steps += 1
+        self.since_update = True
+        marks = self.marks
+        if not marks.claim("torch", _marks.HOOK):
+            return
+        if backwards > 1 and not self.fed and not self.several and type(optimizer).__name__ != "LBFGS":
+            for _ in range(min(backwards - 1, MICRO_MOST)):
+                marks.put(_marks.MICRO_STEP)
+        marks.step_unless_claimed(marks.loss)
+
+    def becomes_clock(self, optimizer: Any, me: int) -> bool:
+        if self.clock is not None:
+            self.several = True
+            count = self.others[me] = self.others.get(me, 0) + 1
+            if count < TAKEN_OVER:
+                return False
+        self.clock = me
+
+        def gone(_: Any, me: int = me) -> None:
+            if self.clock == me:
+                self.clock = None
+
+        self.clock_ref = weakref.ref(optimizer, gone)
+        return True
+
+    def backward(self, loss: Any) -> None:
+        if self.elsewhere():
+            return
+        marks = self.marks
+        if marks.pending:
+            marks.flush()
+        if type(loss) is self.plain:
+            self.backwards += 1
+        else:
+            self.backwards = 1  # a subclass comes here twice for one call
+        scaled, self.scaled_loss = self.scaled_loss, None
+        marks.loss = scaled[1] if scaled and scaled[0] == id(loss) else self.read_loss(loss)
+        if self.evaluating:
+            self.end_evaluation()
+        one = self.current
+        if one is not None and not one.trained:
+            one.trained = self.fed = True
+            self.training_pass(one)
+
+    def scaled(self, loss: Any, result: Any) -> None:
+        """backward() will be called on what AMP multiplied; the loss is what it was before."""
+        self.scaled_loss = (id(result), self.read_loss(loss))
+
+    def scaler_updated(self) -> None:
+        """Once an iteration with AMP. A step that found infinities was left out, but it was an iteration."""
+        stepped, self.since_update = self.since_update, False
+        if stepped or not self.backwards or not self.steps:
+            return
+        self.backwards = 0
+        self.skipped += 1
+        if self.marks.claim("torch", _marks.HOOK):
+            self.marks.step_unless_claimed(self.marks.loss)
+            self.marks.named(_marks.SCALAR, "amp.skipped_steps", self.skipped)
+
+    # -- data
+
+    def pass_begins(self, loader: Any, iterator: Any, began_ns: int) -> None:
+        if self.elsewhere() or _is_worker():
+            return
+        one = Pass(loader, began_ns)
+        iterator._spotter_pass = one
+        known = self.epoch_loader and self.epoch_loader()
+        if known is None or known is loader:
+            self.settings(loader)
+        if known is loader and self.counts() and self.grad_enabled():
+            one.trained = True
+            self.training_pass(one)
+
+    def settings(self, loader: Any) -> None:
+        for name in ("num_workers", "prefetch_factor", "pin_memory", "batch_size", "persistent_workers"):
+            value = getattr(loader, name, None)
+            if isinstance(value, (int, float)) and self.told.get(name) != value:  # None: does not apply
+                self.told[name] = value
+                self.marks.named(_marks.SETTING, "dataloader." + name, float(value))
+
+    def training_pass(self, one: Pass) -> None:
+        """It is known that this pass trains: an epoch, when it is of the loader whose passes are."""
+        known = self.epoch_loader and self.epoch_loader()
+        loader = one.loader()
+        if known is None and loader is not None:
+            self.epoch_loader = one.loader
+        elif known is not loader:
+            return
+        last, self.epoch_pass = self.epoch_pass, one
+        if last is not None and not last.ended and last.batches <= 1:
+            return  # next(iter(loader)) for every batch
+        self.epoch += 1
+        if self.counts():
+            self.marks.put(_marks.EPOCH, None, self.epoch)
+
+    def batch_wanted(self, iterator: Any) -> Optional[Pass]:
+        """The pass it belongs to; None: not of the training loop."""
+        one: Optional[Pass] = getattr(iterator, "_spotter_pass", None)
+        if one is None or one.waiting or (self.steps and get_ident() != self.thread):
+            return None
+        marks = self.marks
+        if marks.pending:
+            marks.flush()
+        if self.backwards:
+            self.backwards = 0
+            if marks.priority <= _marks.HOOK:
+                marks.put(_marks.MICRO_STEP)
+        if self.is_evaluation(one):
+            self.begin_evaluation(one)
+        elif self.evaluating and self.evaluating is not one:
+            self.end_evaluation()
+        one.waiting = True
+        return one
+
+    def batch_came(self, one: Pass, began_ns: int) -> None:
+        one.waiting = False
+        one.batches += 1
+        began, one.began_ns = one.began_ns or began_ns, 0  # of the first one: with the start of the workers
+        self.current = one
+        marks = self.marks
+        if not marks.evaluating and (marks.priority != _marks.FRAMEWORK or not self.is_other(one)):
+            marks.wait(monotonic_ns() - began)
+
+    def is_other(self, one: Pass) -> bool:
+        """A trainer evaluates: it asks for batches before it says so."""
+        if one.trained:
+            return False
+        known = self.epoch_loader and self.epoch_loader()
+        return known is not None and known is not one.loader()
+
+    def pass_ended(self, one: Pass, began_ns: int, whole: bool) -> None:
+        one.waiting = False
+        if whole and one.trained and not self.marks.evaluating:
+            self.marks.wait(monotonic_ns() - began_ns)  # for the end of the workers
+        one.ended = whole
+        if self.current is one:
+            self.current = None
+        if self.evaluating is one:
+            self.end_evaluation()
+
+    # -- phases
+
+    def is_evaluation(self, one: Pass) -> bool:
+        if self.marks.priority == _marks.FRAMEWORK:
+            return False  # a trainer's own callbacks know it better
+        if not self.grad_enabled():
+            return True
+        return one.batches > 0 and not one.trained and self.steps > 0
+
+    def begin_evaluation(self, one: Pass) -> None:
+        if self.evaluating or not self.marks.evaluating:  # else the user said so already, and will say when it ends
+            self.marks.evaluate(True)
+            self.evaluating = one
+
+    def end_evaluation(self) -> None:
+        self.evaluating = None
+        self.marks.evaluate(False)
+
+    def save_begins(self) -> bool:
+        try:
+            if self.saving or _is_worker():
+                return False
+            self.saving = True
+            if self.marks.pending:
+                self.marks.flush()
+            self.marks.named(_marks.PHASE_BEGIN, CHECKPOINT)
+            return True
+        except Exception:
+            return False
+
+    def save_ended(self) -> None:
+        self.saving = False
+        try:
+            self.marks.named(_marks.PHASE_END, CHECKPOINT)
+        except Exception:
+            pass
+
+
+def _is_worker() -> bool:
+    """In a DataLoader's worker, whose own work is no training."""
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    return getattr(worker, "_worker_info", None) is not None
