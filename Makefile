@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 export SETUP PYTHON JOBS FUZZ_SECONDS
 
 .PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench bench-stack \
-	install uninstall clean format lint docs peers help
+	install uninstall wheel deb clean format lint docs peers help
 
 all: build			## build (the default): leaves build/spotter
 
@@ -58,6 +58,7 @@ bench:				## the cost of it all, as ratios to other tools
 	@bench/host
 	@bench/gpu
 	@bench/stack
+	@bench/hooks
 
 bench-stack:			## the cost of stacks beside py-spy and austin; 11 minutes, 3 with QUICK=1
 	@tools/setup build test more
@@ -72,8 +73,14 @@ install: build			## DESTDIR and prefix as usual
 uninstall:			## take out what make install put there
 	@ninja -C $(BUILD) uninstall
 
+wheel: build			## a wheel for pip: leaves build/dist/spotter-*.whl
+	@$(PYTHON) packaging/python/wheel_backend.py --build $(BUILD) $(BUILD)/dist
+
+deb:				## Debian packages, in build/deb (needs debhelper)
+	@packaging/deb $(BUILD)/deb || [ $$? = 77 ]
+
 clean:				## remove every build folder
-	rm -rf build build-asan build-tsan build-fuzz build-clang build-fresh
+	rm -rf build build-asan build-tsan build-fuzz build-clang build-fresh build-wheel
 
 format:				## clang-format every C file
 	@$(PYTHON) tools/style.py --list-c | xargs clang-format -i

@@ -69,9 +69,60 @@ def test_extension_loads(prefix):
     assert done.stdout.strip() == "1"
 
 
+def pkg_config(prefix, *words):
+    pc = next(prefix.rglob("spotter.pc"))
+    dest = str(prefix)[:-len(re.search(r"^prefix=(.*)$", pc.read_text(), re.M)[1])]
+    done = subprocess.run(["pkg-config", *words, "spotter"], capture_output=True, text=True,
+                          env=os.environ | {"PKG_CONFIG_PATH": str(pc.parent), "PKG_CONFIG_SYSROOT_DIR": dest,
+                                            "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
+                                            "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(not (shutil.which("pkg-config") and shutil.which("cc")), reason="no pkg-config or no cc")
+@pytest.mark.parametrize("how", ["shared", "static"])
+def test_example_in_c_builds_against_it(prefix, tmp_path, how):
+    words = pkg_config(prefix, "--cflags", "--libs", *(["--static"] if how == "static" else []))
+    library = next(prefix.rglob("libspotter.a")).parent
+    if how == "static":
+        words = [w if w != "-lspotter" else str(library / "libspotter.a") for w in words]
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", TREE / "examples/c/train.c", *words, "-lm",
+                    "-o", tmp_path / "train"], check=True)
+    done = subprocess.run([tmp_path / "train"], capture_output=True, text=True,
+                          env=os.environ | {"LD_LIBRARY_PATH": str(library)})
+    assert done.returncode == 0 and "y = 3.00 x + 1.00" in done.stdout, done
+    needs = subprocess.run(["readelf", "-d", tmp_path / "train"], capture_output=True, text=True).stdout
+    assert ("libspotter.so.0]" in needs) == (how == "shared")
+
+
+def test_library_exports_only_what_the_header_says(prefix):
+    header = (prefix / "include/spotter.h").read_text()
+    said = set(re.findall(r"^(?:void|int) (spotter_\w+)\(", header, re.M))
+    library = next(prefix.rglob("libspotter.so"))
+    out = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    there = {line.split()[-1].split("@")[0] for line in out.splitlines() if " A " not in line}
+    assert there == said and "spotter_step" in said
+    # In the static one a name of ours may not be one of theirs.
+    out = subprocess.run(["nm", "-g", "--defined-only", library.with_suffix(".a")], capture_output=True, text=True,
+                         check=True).stdout
+    there = {line.split()[-1] for line in out.splitlines() if len(line.split()) == 3}
+    assert there >= said and all(name.startswith("spotter_") for name in there)
+
+
 def test_nothing_refers_to_the_build(prefix):
     """A path of the build folder in the installed program would break on the user's machine."""
     for path in [prefix / "bin/spotter", *prefix.rglob("*.so"), *prefix.rglob("*.1")]:
         dump = subprocess.run(["readelf", "-d", path], capture_output=True, text=True).stdout \
             if path.suffix != ".1" else path.read_text()
         assert str(BUILD) not in dump, path
+
+
+def test_program_finds_its_hooks(prefix, tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SPOTTER_", "PYTHON"))}
+    done = subprocess.run([prefix / "bin/spotter", "run", "-q", "--", "sh", "-c", "echo $SPOTTER_PYTHON; echo $SPOTTER_LIB"],
+                          capture_output=True, text=True, env=env | {"SPOTTER_DIR": str(tmp_path)}, check=True)
+    package, library = done.stdout.splitlines()
+    assert Path(package) == prefix / "lib/spotter/python" and (Path(package) / "spotter/_site/sitecustomize.py").exists()
+    assert Path(library).name == "libspotter.so" and prefix in Path(library).parents
+    assert not list(Path(package).rglob("__pycache__"))
