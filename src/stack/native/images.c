@@ -36,6 +36,7 @@ static void forget_images(struct native_process *p)
 	map_clear(&p->image_by_start);
 	map_clear(&p->place_by_symbol);
 	map_clear(&p->place_by_address);
+	memset(p->calls, 0, sizeof(p->calls));
 }
 
 static const struct elf_mapping *find(const elf_mappings *maps, uint64_t address)

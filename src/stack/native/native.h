@@ -6,7 +6,8 @@
  * A thread that waits has its program counter and stack pointer in /proc/PID/task/TID/syscall; its
  * callers follow from the unwind tables (.eh_frame), which are part of what is mapped: no file is
  * opened. A thread that runs is only seen by a sampled instruction pointer (perf_event_open, CPU clock,
- * user space only), where that is permitted.
+ * user space only), where that is permitted; its callers by the registers and the copy of its stack that
+ * the kernel takes at that moment.
  *
  * A frame is told only when it is proven by an unwind rule; nothing is guessed by looking for addresses
  * that look like code.
@@ -67,14 +68,38 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
 		     uint64_t *addresses, size_t max);
 
+/* A running thread at one moment: its registers, and what was on its stack. */
+struct native_sample {
+	uint64_t pc, sp;
+	int64_t ns;             /* CLOCK_MONOTONIC */
+	uint64_t registers[33]; /* by the numbers of unwind rules */
+	uint64_t known;         /* bit per register; 0: no callers can be had from it */
+	const uint8_t *stack;   /* from sp upwards */
+	size_t stack_n;
+};
+
+/* As native_unwind(), of a thread that ran: its stack is read from the copy only. Each return address
+ * also has a call before it that leads to the function within; the walk ends at the first doubt.
+ * *ret_whole: it came to the outermost function. */
+size_t native_unwind_sample(struct native_process *p, const struct native_sample *sample,
+			    int64_t now_ns, uint64_t *addresses, size_t max, bool *ret_whole);
+
 /* Sampled instruction pointers of threads, at this rate of their CPU time; hz 0: on demand only, see
  * native_perf_arm(). Opening never fails for want
  * of rights only: see native_perf_refusal(). -ENOMEM. threads: most that are watched at a time. */
 int native_perf_open(struct native_perf **ret, double hz, size_t threads);
 void native_perf_close(struct native_perf *p);
-/* Begins to watch a thread (no matter if it is watched already). 0; -EPERM: not permitted (then nothing
+/* Begins to watch a thread (no matter if it is watched already; no longer for its callers). 0; -EPERM: not permitted (then nothing
  * is); -EACCES: not this one, which is another user's; -ENOSPC: as many as we may; -ESRCH. */
 int native_perf_watch(struct native_perf *p, pid_t tid);
+/* Begins to watch a thread so that its callers can be had: on demand only, and of a few threads at a
+ * time, as each takes 36 KB of the memory that a user may lock: who was asked longest ago makes room.
+ * Where the kernel refuses that it is watched as by native_perf_watch(): what that says is returned, and
+ * native_perf_no_callers() tells. */
+int native_perf_watch_callers(struct native_perf *p, pid_t tid);
+/* Why callers of running threads are not had though sampling them is permitted; false: they are, or it
+ * has not been tried. */
+bool native_perf_no_callers(const struct native_perf *p, struct err *e);
 /* Also of threads that have ended: their number may be used again. */
 void native_perf_forget(struct native_perf *p, pid_t tid);
 /* The newest sample of a thread that has not been given before: user-space call chain as far as frame
@@ -83,9 +108,12 @@ void native_perf_forget(struct native_perf *p, pid_t tid);
  * that the others may be anything. */
 size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,
 			  int64_t *ret_ns);
-/* On demand: from arming to disarming the thread is sampled every 10 us of its CPU time, and at no other
+/* The newest sample, as above, of a thread however it is watched. The stack is good until the next call. */
+bool native_perf_sample(struct native_perf *p, pid_t tid, struct native_sample *ret);
+/* On demand: from arming to disarming the thread is sampled every 20 us of its CPU time, and at no other
  * time. Each costs an interrupt of the CPU the thread is on (some us, in a virtual machine 20). A thread
- * that does not run gives no sample. */
+ * that does not run gives no sample. One that is watched for its callers is sampled once, after 200 us
+ * of its CPU time, and need not be disarmed then. */
 void native_perf_arm(struct native_perf *p, pid_t tid);
 void native_perf_disarm(struct native_perf *p, pid_t tid);
 /* Why not, and the command that changes it; false: it is permitted, or has not been tried. */

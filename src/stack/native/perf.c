@@ -5,29 +5,42 @@
  * the newest record, and nobody is woken, by no signal and no poll. We look when it suits us.
  *
  * A record of ours (PERF_RECORD_SAMPLE): header, u64 ip, u32 pid, u32 tid, u64 time, u64 n, u64 ips[n];
- * among ips are marks (PERF_CONTEXT_USER) that are no addresses.
+ * among ips are marks (PERF_CONTEXT_USER) that are no addresses. Of a thread whose callers are asked for
+ * there are registers and a copy of the stack instead of ips: see sample.c.
  */
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "stack/native/native.h"
 #include "stack/native/perf_refusal.h"
+#include "stack/native/sample.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHAIN_MAX  NATIVE_FRAMES_MAX
 #define RECORD_MAX (48 + 8 * (CHAIN_MAX + 8)) /* a few marks besides */
 #define RECORDS    16                         /* looked at for a sample; throttling makes others */
 
+/* Of threads whose callers are asked for. 516 KB for each CPU are what a user may lock for all rings
+ * (kernel.perf_event_mlock_kb). */
+#define CALLERS_RING 32768 /* a whole record, and room for the next */
+#define CALLERS_MAX  8
+/* Of the thread's CPU time, from arming to the sample: nobody waits for it. */
+#define CALLERS_NS 200000
+
 struct watched {
 	pid_t tid;
 	int fd;
-	uint8_t *ring; /* a page of control, a page of data */
+	bool callers;
+	uint8_t *ring;    /* a page of control, then data */
+	uint64_t data;    /* bytes of it, a power of two */
+	uint64_t asked_n; /* when it was last armed: count of armings */
 	int64_t last_ns;
 };
 
@@ -37,11 +50,47 @@ struct native_perf {
 	long page;
 	VEC(struct watched) threads;
 	struct map by_tid;
-	int refused; /* -errno of the last one that was not permitted, 0 */
+	int refused;    /* -errno of the last one that was not permitted, 0 */
+	int no_callers; /* ... of the last one whose callers were not */
+	size_t callers_max;
+	uint64_t asked;
+	uint8_t record[NATIVE_RECORD_MAX];
 };
 
-/* The shortest period the kernel's software clock has. */
-#define ON_DEMAND_NS 10000
+/* The kernel's software clock can do 10 us. But in a virtual machine an interrupt takes as long: the thread
+ * then never leaves the kernel while it is armed (seen: 0.3 s, on a machine so busy that we were not back to
+ * disarm it), and no sample is taken there. */
+#define ON_DEMAND_NS 20000
+
+/* What callers need: the kernel takes registers and stack at the moment of the sample, in the interrupt;
+ * copying 15 KB takes it about one microsecond. */
+static int open_callers(pid_t tid)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = CALLERS_NS,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = native_sample_registers(),
+		.sample_stack_user = NATIVE_COPY,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.write_backward = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1u << 30, /* never */
+	};
+	long fd;
+
+	if (!a.sample_regs_user)
+		return -EOPNOTSUPP;
+	fd = syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
 
 /* hz 0: on demand. */
 static int open_once(pid_t tid, double hz, uint16_t frames)
@@ -113,28 +162,34 @@ static int meaning(int r)
 	}
 }
 
-static int begin(struct watched *ret, pid_t tid, double hz, long page)
+static int begin(struct watched *ret, pid_t tid, double hz, long page, bool callers)
 {
+	uint64_t data = callers && page < CALLERS_RING ? CALLERS_RING : (uint64_t)page;
 	void *ring;
-	int fd = open_event(tid, hz);
+	int fd = callers ? open_callers(tid) : open_event(tid, hz);
 
 	if (fd < 0)
 		return fd;
 	/* Readable only is what makes the kernel write over what we did not look at. */
-	ring = mmap(NULL, (size_t)page * 2, PROT_READ, MAP_SHARED, fd, 0);
+	ring = mmap(NULL, (size_t)page + data, PROT_READ, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED) {
 		int r = errno == EPERM || errno == EAGAIN || errno == ENOMEM ? -ENOSPC : -errno;
 
 		close(fd);
 		return r; /* EPERM: more than kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK */
 	}
-	*ret = (struct watched){ .tid = tid, .fd = fd, .ring = ring, .last_ns = INT64_MIN };
+	*ret = (struct watched){ .tid = tid,
+				 .fd = fd,
+				 .callers = callers,
+				 .ring = ring,
+				 .data = data,
+				 .last_ns = INT64_MIN };
 	return 0;
 }
 
 static void end(struct watched *w, long page)
 {
-	munmap(w->ring, (size_t)page * 2);
+	munmap(w->ring, (size_t)page + w->data);
 	close(w->fd);
 }
 
@@ -146,6 +201,7 @@ int native_perf_open(struct native_perf **ret, double hz, size_t threads)
 		return -ENOMEM;
 	p->hz = hz;
 	p->max = threads;
+	p->callers_max = CALLERS_MAX;
 	p->page = sysconf(_SC_PAGESIZE);
 	*ret = p;
 	return 0;
@@ -162,34 +218,105 @@ void native_perf_close(struct native_perf *p)
 	free(p);
 }
 
-int native_perf_watch(struct native_perf *p, pid_t tid)
+/* A slot for one more, and the event itself. */
+static int watch(struct native_perf *p, pid_t tid, bool callers)
 {
 	struct watched one, *slot;
-	uint32_t at;
 	int r;
 
-	if (tid <= 0)
-		return -ESRCH;
-	if (map_get(&p->by_tid, (uint64_t)tid, &at))
-		return 0;
 	if (p->threads.n >= p->max || !vec_reserve(&p->threads, p->threads.n + 1))
 		return -ENOSPC;
-	r = begin(&one, tid, p->hz, p->page);
-	if (r < 0) {
-		int means = meaning(r);
-
-		if (means == -EPERM || means == -EACCES)
-			p->refused = means == -EACCES ? PERF_OTHER_USER : r;
-		return means;
-	}
+	r = begin(&one, tid, p->hz, p->page, callers);
+	if (r < 0)
+		return r;
 	if (!map_put(&p->by_tid, (uint64_t)tid, (uint32_t)p->threads.n)) {
 		end(&one, p->page);
 		return -ENOSPC;
 	}
 	slot = vec_push(&p->threads);
 	*slot = one;
+	slot->asked_n = p->asked;
 	p->refused = 0;
 	return 0;
+}
+
+static int watch_leaf(struct native_perf *p, pid_t tid)
+{
+	int r = watch(p, tid, false), means = r < 0 ? meaning(r) : 0;
+
+	if (means == -EPERM || means == -EACCES)
+		p->refused = means == -EACCES ? PERF_OTHER_USER : r;
+	return means;
+}
+
+int native_perf_watch(struct native_perf *p, pid_t tid)
+{
+	uint32_t at;
+
+	if (tid <= 0)
+		return -ESRCH;
+	if (map_get(&p->by_tid, (uint64_t)tid, &at)) {
+		if (!p->threads.v[at].callers)
+			return 0;
+		native_perf_forget(p, tid);
+	}
+	return watch_leaf(p, tid);
+}
+
+/* Of those with callers, when there are as many as may be: who was asked longest ago goes. */
+static size_t make_room(struct native_perf *p, size_t max)
+{
+	const struct watched *oldest = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->threads.n; i++) {
+		const struct watched *w = &p->threads.v[i];
+
+		n += w->callers;
+		if (w->callers && (!oldest || w->asked_n < oldest->asked_n))
+			oldest = w;
+	}
+	if (oldest && (n >= max || p->threads.n >= p->max))
+		native_perf_forget(p, oldest->tid);
+	return n;
+}
+
+/* Where memory or descriptors end, as many as there are must do; where there is none, there are none. */
+static int watch_stack(struct native_perf *p, pid_t tid)
+{
+	size_t n = make_room(p, p->callers_max);
+	int r = watch(p, tid, true);
+
+	if (r < 0 && meaning(r) == -ENOSPC && n) {
+		p->callers_max = n;
+		(void)make_room(p, 0);
+		r = watch(p, tid, true);
+	}
+	return r;
+}
+
+int native_perf_watch_callers(struct native_perf *p, pid_t tid)
+{
+	uint32_t at;
+	int r = 0, means;
+
+	if (tid <= 0)
+		return -ESRCH;
+	if (map_get(&p->by_tid, (uint64_t)tid, &at)) {
+		if (p->threads.v[at].callers || p->no_callers)
+			return 0;
+		native_perf_forget(p, tid);
+	}
+	if (!p->no_callers) {
+		r = watch_stack(p, tid);
+		if (r == 0 || r == -ESRCH)
+			return r;
+	}
+	/* Nothing is permitted, or just this is not: that is told by asking for less. */
+	means = watch_leaf(p, tid);
+	if (means == 0 && r)
+		p->no_callers = r;
+	return means;
 }
 
 void native_perf_forget(struct native_perf *p, pid_t tid)
@@ -217,88 +344,92 @@ static void take(const uint8_t *data, uint64_t size, uint64_t at, void *to, size
 	memcpy((uint8_t *)to + first, data, n - first);
 }
 
-struct record {
-	struct perf_event_header head;
-	uint64_t ip;
-	uint32_t pid, tid;
-	uint64_t time, n;
-	uint64_t chain[CHAIN_MAX + 8];
-};
-
-/* The newest sample: false, none. The kernel may be writing at this moment: what was copied holds
+/* The newest sample: its length, 0: none. The kernel may be writing at this moment: what was copied holds
  * only if the head has not come round to it since. A record in the making is not counted in the head
  * yet, so room for one is left. */
-static bool newest(const struct watched *w, long page, struct record *ret)
+static size_t newest(const struct watched *w, long page, uint8_t *to)
 {
 	struct perf_event_mmap_page *control = (void *)w->ring;
+	struct perf_event_header record;
 	const uint8_t *data = w->ring + page;
-	uint64_t size = (uint64_t)page, head, now, at;
+	uint64_t most = w->callers ? NATIVE_RECORD_MAX : RECORD_MAX, head, now, at;
 
 	head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	at = head;
-	for (unsigned i = 0; head && i < RECORDS && at - head < size - RECORD_MAX * 2; i++) {
+	for (unsigned i = 0; head && i < RECORDS && at - head < w->data - most * 2; i++) {
 		if (at == 0) /* the first ever: it began at the end of the number range */
-			return false;
-		take(data, size, at, &ret->head, sizeof(ret->head));
-		if (ret->head.size < sizeof(ret->head) || ret->head.size > sizeof(*ret))
-			return false;
-		take(data, size, at, ret, ret->head.size);
+			return 0;
+		take(data, w->data, at, &record, sizeof(record));
+		if (record.size < sizeof(record) || record.size > most)
+			return 0;
+		take(data, w->data, at, to, record.size);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		now = __atomic_load_n(&control->data_head, __ATOMIC_RELAXED);
-		if (at + ret->head.size - now > size - RECORD_MAX)
-			return false;
-		if (ret->head.type == PERF_RECORD_SAMPLE)
-			return ret->head.size >= offsetof(struct record, chain) &&
-			       ret->n <= (ret->head.size - offsetof(struct record, chain)) / 8;
-		at += ret->head.size;
+		if (at + record.size - now > w->data - most)
+			return 0;
+		if (record.type == PERF_RECORD_SAMPLE)
+			return record.size;
+		at += record.size;
 	}
-	return false;
+	return 0;
 }
 
-static void switch_event(const struct native_perf *p, pid_t tid, unsigned long how)
+void native_perf_arm(struct native_perf *p, pid_t tid)
+{
+	uint32_t at;
+	struct watched *w;
+
+	if (!map_get(&p->by_tid, (uint64_t)tid, &at))
+		return;
+	w = &p->threads.v[at];
+	w->asked_n = ++p->asked;
+	/* One more sample, then it disarms itself: more of them would only cost the thread time. */
+	(void)ioctl(w->fd, w->callers ? PERF_EVENT_IOC_REFRESH : PERF_EVENT_IOC_ENABLE,
+		    w->callers ? 1 : 0);
+}
+
+void native_perf_disarm(struct native_perf *p, pid_t tid)
 {
 	uint32_t at;
 
 	/* Fails for a thread that has ended, which does not matter. */
 	if (map_get(&p->by_tid, (uint64_t)tid, &at))
-		(void)ioctl(p->threads.v[at].fd, how, 0);
+		(void)ioctl(p->threads.v[at].fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-void native_perf_arm(struct native_perf *p, pid_t tid)
+/* A new sample of a thread, in p->record: NULL, none. */
+static struct watched *next_record(struct native_perf *p, pid_t tid, struct native_sample *ret)
 {
-	switch_event(p, tid, PERF_EVENT_IOC_ENABLE);
+	struct watched *w;
+	uint32_t at;
+	size_t n;
+
+	if (!map_get(&p->by_tid, (uint64_t)tid, &at))
+		return NULL;
+	w = &p->threads.v[at];
+	n = newest(w, p->page, p->record);
+	if (!n || !native_sample_read(p->record, n, w->callers, ret) || ret->ns <= w->last_ns)
+		return NULL;
+	w->last_ns = ret->ns;
+	return w;
 }
 
-void native_perf_disarm(struct native_perf *p, pid_t tid)
+bool native_perf_sample(struct native_perf *p, pid_t tid, struct native_sample *ret)
 {
-	switch_event(p, tid, PERF_EVENT_IOC_DISABLE);
+	return next_record(p, tid, ret) != NULL;
 }
 
 size_t native_perf_newest(struct native_perf *p, pid_t tid, uint64_t *addresses, size_t max,
 			  int64_t *ret_ns)
 {
-	struct watched *w;
-	struct record record;
-	uint32_t at;
-	size_t n = 0;
+	struct native_sample sample;
+	const struct watched *w = max ? next_record(p, tid, &sample) : NULL;
 
-	if (!max || !map_get(&p->by_tid, (uint64_t)tid, &at))
+	if (!w)
 		return 0;
-	w = &p->threads.v[at];
-	if (!newest(w, p->page, &record) || (int64_t)record.time <= w->last_ns)
-		return 0;
-	w->last_ns = (int64_t)record.time;
-	*ret_ns = w->last_ns;
-	addresses[n++] = record.ip;
-	for (uint64_t i = 0; i < record.n && n < max; i++) {
-		uint64_t ip = record.chain[i];
-
-		/* Marks are the largest numbers there are; the chain begins with the pointer itself. */
-		if (ip >= (uint64_t)PERF_CONTEXT_MAX || ip == 0 || (n == 1 && ip == record.ip))
-			continue;
-		addresses[n++] = ip;
-	}
-	return n;
+	*ret_ns = sample.ns;
+	addresses[0] = sample.pc;
+	return w->callers ? 1 : native_sample_chain(p->record, addresses, max);
 }
 
 bool native_perf_refused(const struct native_perf *p, struct err *e)
@@ -309,11 +440,18 @@ bool native_perf_refused(const struct native_perf *p, struct err *e)
 	return true;
 }
 
+bool native_perf_no_callers(const struct native_perf *p, struct err *e)
+{
+	if (p->no_callers)
+		perf_no_callers(p->no_callers, e);
+	return p->no_callers != 0;
+}
+
 int native_perf_try(struct err *e)
 {
 	struct watched one;
 	long page = sysconf(_SC_PAGESIZE);
-	int r = begin(&one, 0, 49, page);
+	int r = begin(&one, 0, 49, page, false);
 
 	if (r == 0)
 		end(&one, page);

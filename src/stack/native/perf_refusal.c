@@ -63,3 +63,23 @@ void perf_refusal(int code, struct err *e)
 		paranoid = INT64_MIN;
 	perf_refusal_words(code, paranoid, e);
 }
+
+void perf_no_callers(int code, struct err *e)
+{
+	char name[64];
+
+	if (code == -ENOSPC || code == -EMFILE || code == -ENFILE || code == -ENOMEM) {
+		err_set(e, -ENOSPC,
+			"no memory may be locked for the stacks of running threads "
+			"(kernel.perf_event_mlock_kb, ulimit -l): only the function they are in is "
+			"known");
+		err_hint(e, "run: ulimit -l unlimited, or: sudo sysctl "
+			    "kernel.perf_event_mlock_kb=2048");
+	} else {
+		err_set(e, code,
+			"this kernel gives no stacks of running threads (%s): only the function "
+			"they are in is known",
+			err_name(code, name, sizeof(name)));
+		err_hint(e, "a kernel of x86-64 or arm64 with CONFIG_PERF_EVENTS has them");
+	}
+}

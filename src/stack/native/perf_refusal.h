@@ -19,4 +19,7 @@ void perf_refusal(int code, struct err *e);
  * (then the kernel has no such call). */
 void perf_refusal_words(int code, long long paranoid, struct err *e);
 
+/* The same for callers of running threads, where just the place of a thread is had. */
+void perf_no_callers(int code, struct err *e);
+
 #endif

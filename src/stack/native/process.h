@@ -16,6 +16,7 @@
 #define NATIVE_NONE     UINT32_MAX
 #define NATIVE_WINDOW   8192 /* bytes of stack read at a time: some 40 frames */
 #define NATIVE_SEEN_MAX 8192 /* addresses whose place is kept: 400 KB */
+#define NATIVE_CALLS    256  /* calls whose check is kept: 6 KB; a power of two */
 
 /* The sorted index of functions with unwind rules (.eh_frame_hdr). */
 struct native_index {
@@ -31,6 +32,12 @@ struct native_image {
 	const char *file;
 	bool libc;
 	bool unreadable; /* the symbols, from this process */
+};
+
+/* Whether what stands before a return address calls the function that an address is in. */
+struct native_call {
+	uint64_t back, callee; /* back 0: none */
+	bool calls;
 };
 
 struct native_process {
@@ -57,6 +64,8 @@ struct native_process {
 	struct map place_by_symbol; /* image << 52 | start << 20 | size, 0 0: none */
 	struct map place_by_address;
 
+	struct native_call calls[NATIVE_CALLS];
+
 	uint8_t window[NATIVE_WINDOW];
 	uint64_t window_at;
 	size_t window_n;
@@ -79,11 +88,18 @@ uint32_t native_symbol(struct native_process *p, struct native_image *image, uin
 const char *native_symbol_name(struct native_process *p, const struct native_image *image,
 			       uint32_t symbol);
 
+/* Is there a call before the return address `back`, and does it lead, as far as that can be told, to the
+ * function that has `callee`? Unwind rules of assembly are not always true: a word of the stack that
+ * happens to be an address of code is no caller. */
+bool native_calls(struct native_process *p, uint64_t back, uint64_t callee, int64_t now_ns);
+
 /* Functions that are chosen when a library is loaded (memcpy: one for each kind of CPU): adds those that
  * were chosen to the symbols. `indirect` are those that choose. False: some are not chosen yet. */
 bool native_chosen(struct mem *m, const struct native_image *image, const native_symbols *indirect,
 		   native_symbols *symbols);
-/* The end of the function that has an unwind rule at pc: 0, or -ENOENT. */
+/* Begin and end of the function that has an unwind rule at pc: 0, or -ENOENT. */
+int native_function(struct mem *m, const struct native_image *image, uint64_t pc,
+		    uint64_t *ret_begin, uint64_t *ret_end);
 int native_function_end(struct mem *m, const struct native_image *image, uint64_t pc,
 			uint64_t *ret);
 

@@ -213,13 +213,22 @@ int native_row_find(struct mem *m, const struct native_image *image, uint64_t pc
 	return 0;
 }
 
-int native_function_end(struct mem *m, const struct native_image *image, uint64_t pc, uint64_t *ret)
+int native_function(struct mem *m, const struct native_image *image, uint64_t pc,
+		    uint64_t *ret_begin, uint64_t *ret_end)
 {
 	struct function f;
 	int r = find_function(m, image, pc, &f);
 
 	if (r < 0)
 		return r;
-	*ret = f.begin + f.size;
-	return *ret > pc && *ret <= image->elf.end ? 0 : -ENOENT;
+	*ret_begin = f.begin;
+	*ret_end = f.begin + f.size;
+	return *ret_end > pc && *ret_end <= image->elf.end ? 0 : -ENOENT;
+}
+
+int native_function_end(struct mem *m, const struct native_image *image, uint64_t pc, uint64_t *ret)
+{
+	uint64_t begin;
+
+	return native_function(m, image, pc, &begin, ret);
 }

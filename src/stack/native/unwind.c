@@ -2,6 +2,9 @@
  *
  * From frame to frame by unwind rules. Of a waiting thread two registers are known, pc and sp; others
  * become known when a frame has saved them. A frame whose rule needs one that is not ends the walk.
+ *
+ * Of a running thread's sample all are known. But it may be anywhere, also where a rule is not quite true
+ * (assembly whose author did not care): so every caller must be seen to call.
  */
 #include "stack/native/process.h"
 
@@ -38,6 +41,8 @@ struct walk {
 	uint64_t registers[COLUMNS];
 	uint64_t known; /* bit per register */
 	int64_t now_ns;
+	const struct native_sample *sample; /* NULL: of a thread that waits */
+	bool whole;                         /* the outermost function was reached */
 };
 
 static const struct machine *machine_of(const struct native_image *image)
@@ -66,8 +71,16 @@ static bool read_window(struct native_process *p, uint64_t at)
 /* A word of the stack, by reading a window of it when it is not in the one we have. */
 static bool stack_word(void *arg, uint64_t at, uint64_t *ret)
 {
-	struct native_process *p = ((struct walk *)arg)->p;
+	const struct walk *w = arg;
+	struct native_process *p = w->p;
 
+	if (w->sample) { /* what is in its memory by now is of no use */
+		if (at < w->sample->sp || at - w->sample->sp > w->sample->stack_n ||
+		    w->sample->stack_n - (at - w->sample->sp) < 8)
+			return false;
+		memcpy(ret, w->sample->stack + (at - w->sample->sp), 8);
+		return true;
+	}
 	if (at < p->window_at || at - p->window_at > p->window_n ||
 	    p->window_n - (at - p->window_at) < 8) {
 		if (!read_window(p, at))
@@ -171,41 +184,85 @@ static struct native_image *code_at(struct walk *w, uint64_t address, bool *ret_
 	return *ret_code ? native_image(w->p, m, address) : NULL;
 }
 
-size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
-		     uint64_t *addresses, size_t max)
+/* The registers that are known in the innermost frame. */
+static void begin(struct walk *w, uint64_t sp)
 {
-	struct walk w = { .p = p, .now_ns = now_ns };
+	if (w->sample) {
+		memcpy(w->registers, w->sample->registers, sizeof(w->registers));
+		w->known = w->sample->known & ((1ull << w->machine->columns) - 1);
+	}
+	w->registers[w->machine->sp] = sp;
+	w->known |= 1ull << w->machine->sp;
+}
+
+/* May a frame of a sample be told? Where the innermost is, the kernel said. */
+static bool proven(struct walk *w, const struct native_row *row, uint64_t pc, uint64_t callee)
+{
+	if (!w->sample || !callee)
+		return true;
+	/* Who was interrupted by a signal called nobody; nor did what the handler returns to. */
+	return row && (row->signal || native_calls(w->p, pc, callee, w->now_ns));
+}
+
+static size_t walk_up(struct walk *w, uint64_t pc, uint64_t sp, uint64_t *addresses, size_t max)
+{
+	struct native_process *p = w->p;
 	uint64_t look = pc; /* behind a call is not always the function that called */
+	uint64_t callee = 0;
 	struct native_image *image;
 	const struct native_row *row;
 	size_t n = 0;
 	bool code;
 
-	p->window_n = 0;
 	max = max < NATIVE_FRAMES_MAX ? max : NATIVE_FRAMES_MAX;
 	while (n < max) {
-		image = code_at(&w, look, &code);
+		image = code_at(w, look, &code);
 		if (!code)
 			break;
+		if (image && !w->machine) {
+			w->machine = machine_of(image);
+			if (w->machine)
+				begin(w, sp);
+		}
+		row = image && machine_of(image) == w->machine && w->machine
+			  ? native_row(p->shared, p->mem, image, look)
+			  : NULL;
+		w->start = image ? image->elf.start : 0;
+		if (!proven(w, row, pc,
+			    callee)) /* may forget all images: mappings are read again */
+			break;
 		addresses[n++] = pc;
-		if (!image || (w.machine && machine_of(image) != w.machine))
+		if (!row || n == max)
 			break;
-		if (!w.machine) {
-			w.machine = machine_of(image);
-			if (!w.machine)
-				break;
-			w.registers[w.machine->sp] = sp;
-			w.known = 1ull << w.machine->sp;
+		if (w->machine == &x86_64) { /* expressions of .plt ask for it */
+			w->registers[16] = pc;
+			w->known |= 1ull << 16;
 		}
-		if (w.machine == &x86_64) { /* expressions of .plt ask for it */
-			w.registers[16] = pc;
-			w.known |= 1ull << 16;
-		}
-		w.start = image->elf.start;
-		row = n < max ? native_row(p->shared, p->mem, image, look) : NULL;
-		if (!row || !step(&w, row, n == 1, &pc))
+		w->whole = row->of[row->return_column].kind == RULE_UNDEFINED;
+		callee = row->signal ? 0 : look;
+		if (!step(w, row, n == 1, &pc))
 			break;
+		w->whole = !pc;
 		look = row->signal ? pc : pc - 1;
 	}
+	return n;
+}
+
+size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
+		     uint64_t *addresses, size_t max)
+{
+	struct walk w = { .p = p, .now_ns = now_ns };
+
+	p->window_n = 0;
+	return walk_up(&w, pc, sp, addresses, max);
+}
+
+size_t native_unwind_sample(struct native_process *p, const struct native_sample *sample,
+			    int64_t now_ns, uint64_t *addresses, size_t max, bool *ret_whole)
+{
+	struct walk w = { .p = p, .now_ns = now_ns, .sample = sample };
+	size_t n = walk_up(&w, sample->pc, sample->sp, addresses, sample->known ? max : max > 0);
+
+	*ret_whole = n && w.whole;
 	return n;
 }

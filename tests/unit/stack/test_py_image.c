@@ -88,15 +88,20 @@ static void test_stack_of_each_version(void **state)
 	}
 }
 
-/* Writes 8 bytes at an address of the image, in every segment that has it. */
-static void poke(uint64_t at, uint64_t value)
+/* Writes at an address of the image, in every segment that has it. */
+static void poke_bytes(uint64_t at, const void *bytes, size_t n)
 {
 	for (size_t i = 0; i < memory.n; i++) {
 		uint64_t into = at - memory.segment[i].at;
 
-		if (at >= memory.segment[i].at && into + 8 <= memory.segment[i].n)
-			memcpy((uint8_t *)(uintptr_t)memory.segment[i].bytes + into, &value, 8);
+		if (at >= memory.segment[i].at && into + n <= memory.segment[i].n)
+			memcpy((uint8_t *)(uintptr_t)memory.segment[i].bytes + into, bytes, n);
 	}
+}
+
+static void poke(uint64_t at, uint64_t value)
+{
+	poke_bytes(at, &value, sizeof(value));
 }
 
 static uint64_t peek(uint64_t at)
@@ -186,6 +191,122 @@ static void test_cycle_and_wild_pointer(void **state)
 	assert_int_equal(py_sample(p, &s), -ESTALE);
 	py_stacks_done(&s);
 	py_detach(p);
+}
+
+/* Only frames of the stack that was there, from the outermost on, and not all of them. */
+static void is_outer_part(const struct py_process *p, const struct py_stacks *s)
+{
+	const struct py_thread *t = &s->threads.v[0];
+	struct py_function f;
+
+	assert_int_not_equal(t->status, PY_COMPLETE);
+	assert_true(t->n < 9);
+	for (uint32_t i = 1; i < t->n; i++)
+		assert_true(is_expected(p, &s->frames.v[i], 9 - t->n + i));
+	if (t->n) {
+		assert_non_null(py_code(p, s->frames.v[0].code, &f));
+		assert_int_equal(s->frames.v[0].offset, PY_OFFSET_UNKNOWN);
+	}
+}
+
+/* What an earlier stack left above the frame that runs now: it hangs together, both copies have it, and
+ * the thread's pointer to it was read when it was still in use. But the frame that runs says that it
+ * runs: -1 where its stack pointer is kept while it calls. */
+static void test_leftover_frames(void **state)
+{
+	static const char *const versions[] = { "3.11", "3.12", "3.13" };
+	unsigned tested = 0;
+
+	(void)state;
+	for (size_t v = 0; v < 3; v++) {
+		struct py_process *p = NULL;
+		struct py_stacks s = { 0 };
+		struct py_place place;
+		struct mem m;
+		uint64_t at, inner = 0;
+		bool from_c = true;
+
+		load(versions[v]);
+		mem_open_source(&m, memory_read, &memory);
+		assert_int_equal(py_locate(&m, memory.maps, memory.maps_n, &place, NULL), 0);
+		assert_int_equal(py_attach_memory(&p, &m, memory.maps, memory.maps_n, NULL), 0);
+		at = peek(first_thread(&place) + place.layout.thread_frame);
+		if (place.layout.frames == PY_FRAMES_CFRAME)
+			at = peek(at + place.layout.cframe_frame);
+		for (; at; at = peek(at + place.layout.frame_previous)) {
+			const struct py_layout *l = &place.layout;
+			uint8_t frame[256];
+			int32_t stacktop, runs = -1;
+			bool shim;
+
+			assert_int_equal(mem_read(&m, at, frame, l->frame_size), 0);
+			memcpy(&stacktop, frame + l->frame_stacktop, 4);
+			shim = frame[l->frame_owner] >= l->owner_shim;
+			if (inner && !from_c && !shim) {
+				poke_bytes(at + l->frame_stacktop, &runs, 4);
+				assert_int_equal(py_sample(p, &s), 0);
+				is_outer_part(p, &s);
+				poke_bytes(at + l->frame_stacktop, &stacktop, 4);
+				tested++;
+			}
+			from_c = shim || (l->frame_entry != PY_ABSENT && frame[l->frame_entry]);
+			inner = at;
+		}
+		assert_int_equal(py_sample(p, &s), 0);
+		assert_int_equal(s.threads.v[0].status, PY_COMPLETE);
+		py_stacks_done(&s);
+		py_detach(p);
+	}
+	assert_true(tested >= 15);
+}
+
+static uint64_t restless; /* an address whose bytes are others in every reading */
+
+static int restless_read(void *arg, struct mem_piece *pieces, size_t n)
+{
+	static uint8_t readings;
+	int r = memory_read(arg, pieces, n);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t into = restless - pieces[i].at;
+
+		if (!pieces[i].failed && restless >= pieces[i].at && into < pieces[i].n)
+			((uint8_t *)pieces[i].to)[into] ^= ++readings;
+	}
+	return r;
+}
+
+/* The innermost frame never stands still, not even when we attach and know no function yet: its callers
+ * are found all the same. */
+static void test_never_still(void **state)
+{
+	static const char *const versions[] = { "3.8", "3.11", "3.12", "3.13" };
+
+	(void)state;
+	for (size_t v = 0; v < 4; v++) {
+		struct py_process *p = NULL;
+		struct py_stacks s = { 0 };
+		struct py_place place;
+		struct err e = { 0 };
+		struct mem m;
+
+		load(versions[v]);
+		mem_open_source(&m, memory_read, &memory);
+		assert_int_equal(py_locate(&m, memory.maps, memory.maps_n, &place, NULL), 0);
+		restless = peek(first_thread(&place) + place.layout.thread_frame);
+		if (place.layout.frames == PY_FRAMES_CFRAME)
+			restless = peek(restless + place.layout.cframe_frame);
+		restless += place.layout.frame_code + 1;
+		mem_open_source(&m, restless_read, &memory);
+		if (py_attach_memory(&p, &m, memory.maps, memory.maps_n, &e) < 0)
+			fail_msg("%s: %s", versions[v], e.text);
+		assert_int_equal(py_sample(p, &s), 0);
+		assert_int_equal(s.threads.v[0].status, PY_PARTIAL);
+		assert_true(s.threads.v[0].n > 1);
+		is_outer_part(p, &s);
+		py_stacks_done(&s);
+		py_detach(p);
+	}
 }
 
 /* Without symbols: the cookie in a writable mapping of a file. */
@@ -300,6 +421,8 @@ int main(void)
 		cmocka_unit_test(test_stack_of_each_version),
 		cmocka_unit_test(test_torn_readings),
 		cmocka_unit_test(test_cycle_and_wild_pointer),
+		cmocka_unit_test(test_leftover_frames),
+		cmocka_unit_test(test_never_still),
 		cmocka_unit_test(test_cookie_scan),
 		cmocka_unit_test(test_symbols_of_this_process),
 		cmocka_unit_test(test_old_hash_table),

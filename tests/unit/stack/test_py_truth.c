@@ -105,8 +105,9 @@ static void check_python(const char *python, const char *depth)
 	after = py_counts(p);
 	/* Steady state: one call a sample (up to 500 single frames in two copies). */
 	if (strcmp(depth, "5") == 0)
-		assert_int_equal(after.calls - before.calls, 50);
-	assert_int_equal(after.retries, before.retries);
+		assert_int_equal(after.calls - before.calls - (after.late - before.late), 50);
+	/* Only a busy machine keeps us from going on in the middle of a reading. */
+	assert_int_equal(after.retries - after.late, before.retries - before.late);
 	target_end(&target);
 	assert_int_equal(py_sample(p, &stacks), -ESRCH);
 	py_stacks_done(&stacks);

@@ -377,6 +377,40 @@ static void test_stop(void **state)
 	watch_close(&s);
 }
 
+/* Who waited and has not been on a CPU since is known to wait still; a stop goes over all CPUs. */
+static void test_stands(void **state)
+{
+	struct watch s;
+	struct wait_state got;
+	int stood = 0, asked = 0, stopped = 0;
+
+	(void)state;
+	watch_open(&s, 1000);
+	assert_false(wait_stands(s.p, s.w->pid)); /* never seen */
+	for (size_t i = 0; i < s.w->n; i++) {
+		if (!s.w->row[i].tid)
+			continue;
+		assert_int_equal(wait_see(s.p, s.w->row[i].tid, clock_mono_ns(), &got), 0);
+		asked += got.slices > 0;
+		stood += wait_stands(s.p, s.w->row[i].tid);
+	}
+	assert_true(stood >= asked - 1);
+	kill(s.w->pid, SIGSTOP);
+	do {
+		rest_ms(10);
+		assert_int_equal(wait_see(s.p, s.w->pid, clock_mono_ns(), &got), 0);
+	} while (got.kind != WAIT_STOPPED);
+	for (int tries = 0; tries == 0 || (stopped && tries < 500); tries++) {
+		rest_ms(10);
+		stopped = 0;
+		for (size_t i = 0; i < s.w->n; i++)
+			stopped += s.w->row[i].tid && wait_stands(s.p, s.w->row[i].tid);
+	}
+	assert_int_equal(stopped, 0);
+	kill(s.w->pid, SIGCONT);
+	watch_close(&s);
+}
+
 static void test_end(void **state)
 {
 	struct watch s;
@@ -443,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_functions),
 		cmocka_unit_test(test_without_calls),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_stands),
 		cmocka_unit_test(test_end),
 		cmocka_unit_test(test_refused),
 	};
