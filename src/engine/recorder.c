@@ -5,14 +5,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/scan.h"
+#include "base/thread.h"
 #include "engine/governor.h"
 #include "engine/queue.h"
 #include "engine/sampler.h"
+#include "engine/stack_pace.h"
 #include "record/reader.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +20,9 @@
 enum {
 	STACK_BYTES = 256 << 10,
 	SELF_EVERY_MS = 1000,
-	SETTLE_S = 2, /* cost of starting up is not the governor's business */
+	SETTLE_S = 2,      /* cost of starting up is not the governor's business */
+	SHARE_SECONDS = 3, /* what sampling costs is a mean over about so many */
+	SAVED_S = 2,
 	LOOK_MS = 100,
 	POP_MS = 1000,
 };
@@ -28,6 +30,8 @@ enum {
 /* Of the whole budget: what sampling must leave to the reading of stacks. What sampling does not use
  * of its part is theirs too. */
 static const double stacks_part = 0.2;
+/* Of the whole budget: what they are let come near to. */
+static const double stacks_goal = 0.95;
 
 struct recorder {
 	struct host host;
@@ -48,6 +52,9 @@ struct recorder {
 	struct governor governor;
 	bool governed;
 	int64_t started_ns, self_due_ns;
+	int64_t shared_ns,
+	    shared_cpu_ns; /* when stacks were last told their share; CPU of the others */
+	double others;     /* share of a core they take; below 0: not known yet */
 	uint64_t ticks, skipped;
 	double left_out; /* ticks the governor's rate is short of the asked one */
 	struct host_file statm;
@@ -82,13 +89,29 @@ static void put_own_rss(struct recorder *r, struct frame *f)
 			      sampler_helpers_rss_bytes(r->sampler) / 1024);
 }
 
-static void share_budget(struct recorder *r)
+/* What sampling and writing leave to the stacks, and what all of them are to make up for. The first second
+ * is their start, and says nothing about the next one. */
+static void share_budget(struct recorder *r, int64_t now_ns, int64_t cpu_ns)
 {
-	double left = r->budget - r->governor.share;
+	int64_t since = now_ns - r->shared_ns, others = cpu_ns - sampler_stacks_cpu_ns(r->sampler);
+	double goal = stacks_goal * r->budget, share;
+	struct stack_allowance a;
 
-	if (r->stacks && r->budget > 0 && r->governor.share >= 0)
-		sampler_set_stacks_budget(
-		    r->sampler, left > stacks_part * r->budget ? left : stacks_part * r->budget);
+	if (!r->stacks || r->budget <= 0 || (r->shared_ns && since < NS_PER_S / 2))
+		return;
+	if (r->shared_ns > r->started_ns + NS_PER_S / 2) {
+		share = (double)(others - r->shared_cpu_ns) / (double)since;
+		r->others = r->others < 0 ? share : r->others + (share - r->others) / SHARE_SECONDS;
+	}
+	r->shared_ns = now_ns;
+	r->shared_cpu_ns = others;
+	a.share = r->others < 0 ? goal / 2 : goal - r->others;
+	a.share = a.share < stacks_part * r->budget ? stacks_part * r->budget : a.share;
+	a.debt_ns = cpu_ns - (int64_t)(goal * (double)(now_ns - r->started_ns));
+	/* What was saved in an hour is not to be spent in a minute. */
+	if (a.debt_ns < -(int64_t)(goal * SAVED_S * 1e9))
+		a.debt_ns = -(int64_t)(goal * SAVED_S * 1e9);
+	sampler_allow_stacks(r->sampler, &a);
 }
 
 static void govern(struct recorder *r, struct frame *f, int64_t cpu_ns)
@@ -105,10 +128,8 @@ static void govern(struct recorder *r, struct frame *f, int64_t cpu_ns)
 		r->governed = true;
 		return;
 	}
-	if (!governor_feed(&r->governor, f->mono_ns, cpu_ns)) {
-		share_budget(r);
+	if (!governor_feed(&r->governor, f->mono_ns, cpu_ns))
 		return;
-	}
 	sampler_set_thrift(r->sampler, governor_thrift(&r->governor));
 	frame_event(f, EVENT_GOVERNOR, ID_SELF, governor_hz(&r->governor),
 		    "sampling %s to %g a second: own cost was %.2f %% of one core, budget %.2f %%",
@@ -125,6 +146,7 @@ static void put_self(struct recorder *r, struct frame *f, bool now)
 		return;
 	r->self_due_ns = f->mono_ns + SELF_EVERY_MS * NS_PER_MS;
 	cpu_ns = own_cpu_ns(r);
+	share_budget(r, f->mono_ns, cpu_ns);
 	govern(r, f, cpu_ns);
 	put_own_rss(r, f);
 	frame_put(f, M_SELF_CPU, ID_SELF, cpu_ns);
@@ -234,22 +256,6 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(pthread_t *t, void *(*fn)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int e;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(t, &attr, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -e;
-}
-
 static void recorder_free(struct recorder *r)
 {
 	sampler_close(r->sampler);
@@ -279,11 +285,11 @@ static int init_locks(struct recorder *r)
 
 static int start_threads(struct recorder *r, struct err *e)
 {
-	int error = start_thread(&r->writer_thread, writer_main, r);
+	int error = thread_start(&r->writer_thread, STACK_BYTES, writer_main, r);
 
 	if (error < 0)
 		return err_set(e, error, "cannot start the writer thread");
-	error = start_thread(&r->sampler_thread, sampler_main, r);
+	error = thread_start(&r->sampler_thread, STACK_BYTES, sampler_main, r);
 	if (error < 0) {
 		queue_close(&r->queue);
 		pthread_join(r->writer_thread, NULL);
@@ -301,7 +307,7 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 				      .nvml = o->nvml,
 				      .marks = o->marks,
 				      .stacks_hz = o->stacks_hz,
-				      .stacks_budget = stacks_part * o->budget };
+				      .stacks_budget = stacks_goal / 2 * o->budget };
 	int error;
 
 	if (!r)
@@ -311,6 +317,7 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 	r->hz = o->hz;
 	r->budget = o->budget;
 	r->stacks = o->stacks_hz > 0;
+	r->others = -1;
 	r->supervisor = o->supervisor;
 	r->place = *o->place;
 	r->record = o->record;

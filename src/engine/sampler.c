@@ -209,10 +209,10 @@ int64_t sampler_stacks_cpu_ns(const struct sampler *s)
 	return s->stacks ? stack_watch_cpu_ns(s->stacks) : 0;
 }
 
-void sampler_set_stacks_budget(struct sampler *s, double budget)
+void sampler_allow_stacks(struct sampler *s, const struct stack_allowance *a)
 {
 	if (s->stacks)
-		stack_watch_set_budget(s->stacks, budget);
+		stack_watch_allow(s->stacks, a);
 }
 
 int sampler_level(const struct sampler *s)

@@ -11,6 +11,7 @@
 
 struct err;
 struct sampler;
+struct stack_allowance;
 
 struct sampler_options {
 	struct job_spec job;
@@ -38,7 +39,7 @@ int64_t sampler_helpers_cpu_ns(const struct sampler *s);
 int64_t sampler_helpers_rss_bytes(const struct sampler *s);
 /* CPU time of the thread that reads stacks (part of this process), and what it may use from now on. */
 int64_t sampler_stacks_cpu_ns(const struct sampler *s);
-void sampler_set_stacks_budget(struct sampler *s, double budget);
+void sampler_allow_stacks(struct sampler *s, const struct stack_allowance *a);
 /* What could be observed so far: DESIGN "Observation levels". */
 int sampler_level(const struct sampler *s);
 void sampler_close(struct sampler *s);

@@ -4,13 +4,12 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/thread.h"
 #include "base/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,24 +263,6 @@ static void *source_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct source_text *s)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
-	int e;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(&thread, &attr, source_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -e;
-}
-
 struct source_text *source_text_start(void)
 {
 	struct source_text *s = calloc(1, sizeof(*s));
@@ -295,7 +276,7 @@ struct source_text *source_text_start(void)
 	pthread_cond_init(&s->wake, NULL);
 	pthread_cond_init(&s->ended, &attr);
 	pthread_condattr_destroy(&attr);
-	if (start_thread(s) < 0) {
+	if (thread_start(NULL, STACK_BYTES, source_main, s) < 0) {
 		source_free(s);
 		return NULL;
 	}

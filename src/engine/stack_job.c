@@ -10,6 +10,10 @@
 #include <sys/resource.h>
 
 enum {
+	/* Most children are gone soon (shells, compilers, what a shell starts): one that is younger is not
+	 * looked at. Births are told each 100 ms, so a worker is seen within 0.3 s of its own. */
+	CHILD_AGE_MS = 200,
+	EXEC_AGE_MS = 100, /* told on average 50 ms late */
 	/* An interpreter is up some 10 ms after exec; one that comes late (embedded, exec'ed by a
 	 * wrapper that is told as a change) is looked for ever more rarely. */
 	FIRST_TRY_MS = 30,
@@ -20,6 +24,9 @@ enum {
 	PERF_THREADS = 32,
 	COST_SHARE = 200, /* at most half a per cent of the time for one process that is none */
 	ATTACH_MS = 2,    /* for finding interpreters, in one look */
+	/* CPU time for finding interpreters at once: of 64 loader workers, say. Above that, a half of
+	 * what there is for stacks. */
+	ATTACH_BURST_MS = 40,
 };
 
 /* A quarter of what may be open: the rest is for the sampler, the record, and readers of memory. */
@@ -45,6 +52,7 @@ static size_t perf_threads(void)
 int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz)
 {
 	*j = (struct stack_job){ .tally = tally, .period_ns = (int64_t)(1e9 / hz), .stride = 1 };
+	j->purse.left_ns = j->purse.most_ns = ATTACH_BURST_MS * NS_PER_MS;
 	if (wait_job_open(&j->waits, descriptors()) < 0)
 		return -ENOMEM;
 	if (native_shared_open(&j->shared) < 0)
@@ -111,10 +119,27 @@ static void find_leaders(struct stack_job *j)
 	}
 }
 
-static void proc_try_soon(struct stack_proc *p)
+static void proc_try_at(struct stack_proc *p, int64_t at_ns)
 {
 	p->again_ns = FIRST_TRY_MS * NS_PER_MS;
-	p->try_ns = 0;
+	p->try_ns = p->from_ns = at_ns;
+}
+
+/* When a process of that age is to be looked at: the program itself at once. */
+static int64_t old_enough_ns(const struct stack_job *j, const struct stack_proc *p, int64_t age_ns)
+{
+	int64_t least = CHILD_AGE_MS * NS_PER_MS;
+
+	age_ns = age_ns < 0 ? 0 : age_ns;
+	return proc_of(j, p->parent) && age_ns < least ? clock_mono_ns() + least - age_ns : 0;
+}
+
+static void open_native(struct stack_job *j, struct stack_proc *p)
+{
+	if (p->native)
+		native_close(p->native);
+	if (native_open(&p->native, j->shared, p->via) < 0)
+		p->native = NULL;
 }
 
 static void proc_add(struct stack_job *j, const struct life *l, int64_t wall_ns, int64_t boot_ns)
@@ -130,16 +155,15 @@ static void proc_add(struct stack_job *j, const struct life *l, int64_t wall_ns,
 		return;
 	}
 	*slot = p;
-	p->pid = (pid_t)l->key;
+	p->pid = p->via = (pid_t)l->key;
 	p->entity = l->id;
 	p->parent = l->parent;
 	p->started_ns = wall_ns - boot_ns + l->start_ns;
 	p->cpu_ns = -1;
-	proc_try_soon(p);
+	proc_try_at(p, old_enough_ns(j, p, boot_ns - l->start_ns));
 	if (wait_open(&p->wait, j->waits, p->pid) < 0)
 		p->wait = NULL;
-	if (native_open(&p->native, j->shared, p->pid) < 0)
-		p->native = NULL;
+	open_native(j, p);
 	j->pids_changed = true;
 	find_leaders(j);
 }
@@ -178,23 +202,57 @@ static void proc_drop(struct stack_job *j, struct stack_proc *p)
 	find_leaders(j);
 }
 
-/* Another program in the same process: what we know of its memory is void. */
-static void proc_exec(struct stack_job *j, struct stack_proc *p)
+void stack_job_unlearn(struct stack_job *j, struct stack_proc *p)
 {
 	if (p->py) {
 		count_gone(j, p->py);
 		py_detach(p->py);
 	}
-	if (p->native)
-		native_close(p->native);
 	p->py = NULL;
-	p->native = NULL;
-	if (native_open(&p->native, j->shared, p->pid) < 0)
-		p->native = NULL;
 	map_clear(&p->places);
+	p->stacks.threads.n = p->stacks.frames.n = 0;
 	p->access = p->told = ACCESS_UNKNOWN;
+}
+
+/* A thread after the one that was read by, in the order of birth; 0: there is none but the first. */
+static pid_t next_via(const struct stack_proc *p)
+{
+	pid_t next = 0;
+	bool behind = p->via == p->pid;
+
+	for (size_t i = 1; i < p->threads.n && !(behind && next); i++) {
+		next = behind ? p->threads.v[i].tid : next;
+		behind |= p->threads.v[i].tid == p->via;
+	}
+	/* Who was last, or is not among them any more: the first of them all. */
+	return next ? next : p->threads.n > 1 ? p->threads.v[1].tid : 0;
+}
+
+/* A first thread that ends before the others takes the memory of the process from its number, and from no
+ * other thread's. */
+void stack_job_lost(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
+{
+	pid_t via = next_via(p);
+	enum stack_access told = p->told;
+
+	p->gone = !via || via == p->via;
+	stack_job_unlearn(j, p);
+	if (p->gone)
+		return;
+	p->told = told; /* it is the same Python */
+	p->via = via;
+	p->try_ns = now_ns;
+	open_native(j, p);
+}
+
+/* Another program in the same process: what we know of its memory is void. */
+static void proc_exec(struct stack_job *j, struct stack_proc *p)
+{
+	stack_job_unlearn(j, p);
+	p->via = p->pid;
 	p->gone = false;
-	proc_try_soon(p);
+	open_native(j, p);
+	proc_try_at(p, proc_of(j, p->parent) ? clock_mono_ns() + EXEC_AGE_MS * NS_PER_MS : 0);
 }
 
 static void thread_add(struct stack_proc *p, const struct life *l)
@@ -252,7 +310,8 @@ static void set_gils(struct stack_proc *p)
 		wait_set_gils(p->wait, gils, n);
 }
 
-static void attached(struct stack_proc *p, int result, const struct err *e, int64_t now_ns)
+static void attached(struct stack_job *j, struct stack_proc *p, int result, const struct err *e,
+		     int64_t now_ns)
 {
 	switch (result) {
 	case 0:
@@ -270,8 +329,8 @@ static void attached(struct stack_proc *p, int result, const struct err *e, int6
 		p->access = ACCESS_REFUSED;
 		break;
 	case -ESRCH:
-		p->gone = true;
-		break;
+		stack_job_lost(j, p, now_ns + FIRST_TRY_MS * NS_PER_MS);
+		return;
 	default:
 		p->access = ACCESS_FOREIGN;
 		break;
@@ -301,29 +360,38 @@ static struct stack_proc *next_to_try(const struct stack_job *j, int64_t now_ns)
 	return p;
 }
 
-void stack_job_attach(struct stack_job *j, int64_t now_ns)
+/* Returns what it cost, CPU time. */
+static int64_t try_attach(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
 {
-	int64_t until = now_ns + ATTACH_MS * NS_PER_MS;
+	const struct stack_proc *parent = proc_of(j, p->parent);
+	int64_t begun = clock_thread_cpu_ns(), cost;
+	struct err e = { 0 };
+	int result;
+
+	/* Many are gone before the sampler tells so; a number without a clock has no process. */
+	if (clock_pid_cpu_ns(p->pid) < 0) {
+		p->gone = true;
+		return 0;
+	}
+	result = py_attach(&p->py, p->via, parent ? parent->py : NULL, &e);
+	attached(j, p, result, &e, now_ns);
+	/* Dear where a process has very many mappings: then rarely, whatever the turn. */
+	cost = clock_thread_cpu_ns() - begun;
+	if (p->try_ns < now_ns + COST_SHARE * cost)
+		p->try_ns = now_ns + COST_SHARE * cost;
+	return cost;
+}
+
+void stack_job_attach(struct stack_job *j, int64_t now_ns, double share)
+{
+	int64_t spent = 0;
 	struct stack_proc *p;
 
-	do {
-		struct err e = { 0 };
-		const struct stack_proc *parent;
-		int64_t begun, cost;
-		int result;
-
-		p = next_to_try(j, now_ns);
-		if (!p)
-			return;
-		parent = proc_of(j, p->parent);
-		begun = clock_mono_ns();
-		result = py_attach(&p->py, p->pid, parent ? parent->py : NULL, &e);
-		attached(p, result, &e, now_ns);
-		/* Dear where a process has very many mappings: then rarely, whatever the turn. */
-		cost = clock_mono_ns() - begun;
-		if (p->try_ns < now_ns + COST_SHARE * cost)
-			p->try_ns = now_ns + COST_SHARE * cost;
-	} while (clock_mono_ns() < until);
+	if (!stack_purse_fill(&j->purse, now_ns, share / 2))
+		return;
+	while (spent < ATTACH_MS * NS_PER_MS && (p = next_to_try(j, now_ns)) != NULL)
+		spent += try_attach(j, p, now_ns);
+	j->purse.left_ns -= spent;
 }
 
 static void tell_python(struct stack_proc *p, const struct err *no_leaf, struct frame *f)
@@ -344,6 +412,7 @@ void stack_job_tell(struct stack_job *j, struct frame *f)
 		struct stack_proc *p = j->procs.v[i];
 		bool no_leaf_news = no_leaf.code && !p->told_no_leaf;
 
+		stack_leaf_tell(j, p, f);
 		if (p->access == p->told && !(p->access == ACCESS_PYTHON && no_leaf_news))
 			continue;
 		p->told = p->access;

@@ -10,6 +10,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "engine/source_text.h"
+#include "engine/stack_leaf.h"
+#include "engine/stack_pace.h"
 #include "engine/stack_tally.h"
 #include "stack/native/native.h"
 #include "stack/py/py.h"
@@ -26,6 +28,7 @@ struct stack_thread {
 	bool ran;             /* seen on a CPU at the last look */
 	bool fresh;           /* not looked at yet */
 	bool watched;         /* by perf */
+	int64_t asked_ns;     /* its native stack was asked for: when; 0: not */
 	int64_t ran_ns;       /* when it was last seen on a CPU */
 	/* Native callers of its last wait, innermost first: good while pc, sp and run time stand still. */
 	uint64_t pc, sp, run_ns;
@@ -44,6 +47,9 @@ enum stack_access {
 
 struct stack_proc {
 	pid_t pid;
+	pid_t
+	    via; /* whose number its memory is read by: its own, or, once its first thread has ended,
+		    * that of another thread of it */
 	uint32_t entity, parent;
 	int64_t started_ns; /* wall clock, ns */
 	struct py_process *py;
@@ -51,6 +57,7 @@ struct stack_proc {
 	struct native_process *native;
 	struct py_stacks stacks;
 	struct map places; /* code << 32 | offset -> place of the book */
+	int64_t from_ns;   /* too young before that to be looked at */
 	int64_t try_ns,
 	    again_ns; /* next attempt to find a Python in it, and how long to wait then */
 	enum stack_access access, told;
@@ -84,32 +91,35 @@ struct stack_job {
 	bool joined;                  /* a sampled native leaf was had */
 	struct py_stacks again;       /* the second look of a pair around a native sample */
 	uint32_t leaf_turn;           /* which thread of a process is asked for its native leaf */
-	bool asked;                   /* one was, in this look */
+	bool asked;                   /* somebody was, in this look */
 	int64_t leaf_ns;              /* when it was armed */
-	int64_t period_ns;            /* of the clock now */
+	struct stack_leaves leaves;
+	bool told_no_leaf, told_no_callers;
+	int64_t period_ns; /* of the clock now */
 	/* Those that do not lead (loader workers, mostly, which are many and alike) take turns: each is
 	 * looked at every `stride` times. */
 	unsigned stride, turn;
 	size_t followers;
 	int64_t swept_ns;
+	struct stack_purse purse; /* for finding interpreters */
 };
 
 int stack_job_open(struct stack_job *j, struct stack_tally *tally, double hz);
 void stack_job_close(struct stack_job *j);
 /* One life of a frame, copied. */
 void stack_job_life(struct stack_job *j, const struct life *l, int64_t wall_ns, int64_t boot_ns);
-/* Looks for Python in processes that are due, for 2 ms or one. */
-void stack_job_attach(struct stack_job *j, int64_t now_ns);
+/* Looks for Python in processes that are due, for 2 ms or one. share: of a core, for all of stacks;
+ * 0: any. */
+void stack_job_attach(struct stack_job *j, int64_t now_ns, double share);
+/* What is known of its interpreter holds no longer. */
+void stack_job_unlearn(struct stack_job *j, struct stack_proc *p);
+/* Its memory is not to be had by the number it was read by: by another thread's, if there is one. */
+void stack_job_lost(struct stack_job *j, struct stack_proc *p, int64_t now_ns);
 /* The readers of a process were refused, or work: what the record should say about it, once. */
 void stack_job_tell(struct stack_job *j, struct frame *f);
 /* 1, 2, 3: what could be observed so far. */
 int stack_job_level(const struct stack_job *j);
 
-/* stack_leaf.c: around the reading of a process's stacks. Who is asked for its native leaf, NULL: nobody;
- * then whether one was had that is proven to be of the stack just read. */
-struct stack_thread *stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place);
-bool stack_leaf_end(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-		    struct native_place *ret);
 /* stack_look.c: one sample of every thread of the job, added to the tally. */
 void stack_job_look(struct stack_job *j, int64_t now_ns);
 

@@ -4,63 +4,49 @@
  * be read, but not at the same moment; and a function that is put below a line which never called it is a
  * lie. So the sample is taken between two readings of the stack, and counts only where both found the same:
  *
- *	arm -> read the stack -> (a sample comes, every 10 us) -> disarm -> read the stack again
+ *	arm -> read the stack -> (a sample comes, every 20 us) -> disarm -> read the stack again
  *
  * That takes some 40 us (80 in a virtual machine), so one thread is asked in every other look: processes
  * that lead and those that follow take turns, and so do the threads of each.
+ *
+ * A thread without Python frames has nothing to be put below: one sample is enough, and it comes with
+ * registers and a copy of the stack, from which its native callers follow. Nobody waits for it: it is
+ * taken at some moment between two looks and belongs to the second, if the thread runs then, too.
  */
-#include "engine/stack_job.h"
+#include "engine/stack_leaf.h"
 
 #include "base/clock.h"
+#include "base/err.h"
+#include "engine/stack_job.h"
 
 #include <string.h>
 
 enum {
 	LEAF_EVERY = 2,
 	PATIENCE_US = 30, /* for the sample, after the stack has been read */
+	ASK_MAX = 2,      /* threads without Python frames in one look */
 };
+
+/* In every how many-th look is somebody asked? */
+static unsigned every(const struct stack_job *j)
+{
+	for (size_t i = 0; i < j->procs.n; i++)
+		if (j->procs.v[i]->py)
+			return LEAF_EVERY;
+	return 1;
+}
 
 /* Is it the turn of this process? One in a look. */
 static bool its_turn(const struct stack_job *j, const struct stack_proc *p, size_t place)
 {
-	bool leaders = !j->followers || j->turn / LEAF_EVERY % 2 == 0;
-	size_t turn = j->turn / LEAF_EVERY / 2 % (j->procs.n ? j->procs.n : 1);
+	unsigned each = every(j);
+	bool leaders = !j->followers || j->turn / each % 2 == 0;
+	size_t turn = j->turn / each / 2 % (j->procs.n ? j->procs.n : 1);
 
-	if (!j->perf || j->turn % LEAF_EVERY || j->asked || p->leads != leaders)
+	if (!j->perf || j->turn % each || j->asked || p->leads != leaders)
 		return false;
 	/* The next one of its kind from `turn` on: who is before it waits for the next round. */
 	return place >= turn || place + 1 == j->procs.n;
-}
-
-/* A thread that is on a CPU, as far as is known: the first by what was just seen, others by the last
- * look. They take turns. */
-static struct stack_thread *candidate(struct stack_job *j, struct stack_proc *p)
-{
-	for (size_t i = 0; i < p->threads.n; i++) {
-		struct stack_thread *t = &p->threads.v[(j->leaf_turn + i) % p->threads.n];
-
-		if (t->state.kind == WAIT_RUNNING) {
-			j->leaf_turn++;
-			return t;
-		}
-	}
-	return NULL;
-}
-
-struct stack_thread *stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place)
-{
-	struct stack_thread *t = p->native && its_turn(j, p, place) ? candidate(j, p) : NULL;
-
-	if (!t)
-		return NULL;
-	if (!t->watched)
-		t->watched = native_perf_watch(j->perf, t->tid) == 0;
-	if (!t->watched)
-		return NULL;
-	j->asked = true;
-	j->leaf_ns = clock_mono_ns();
-	native_perf_arm(j->perf, t->tid);
-	return t;
 }
 
 static const struct py_thread *python_in(const struct py_stacks *s, pid_t tid)
@@ -69,6 +55,14 @@ static const struct py_thread *python_in(const struct py_stacks *s, pid_t tid)
 		if (s->threads.v[i].tid == tid)
 			return &s->threads.v[i];
 	return NULL;
+}
+
+/* Has it no Python frames? What is not known yet, or was never read, may have some. */
+static bool is_native(const struct stack_proc *p, pid_t tid)
+{
+	if (!p->py)
+		return p->access == ACCESS_WAITS || p->access == ACCESS_FOREIGN;
+	return p->stacks.threads.n && !python_in(&p->stacks, tid);
 }
 
 /* Equal frames, but that the innermost may have gone on within its line. */
@@ -100,19 +94,163 @@ static bool stack_stood(struct stack_job *j, struct stack_proc *p, pid_t tid)
 	return after && same_stack(p, &p->stacks, before, &j->again, after);
 }
 
-bool stack_leaf_end(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-		    struct native_place *ret)
+/* What begins a program or a thread (_start, what calls main, clone) says nothing. */
+static void leave_out_start(struct stack_leaf *leaf)
 {
-	int64_t until = clock_mono_ns() + PATIENCE_US * 1000ll, when = 0;
-	uint64_t at[1];
-	size_t n;
+	if (leaf->n > 2 && !leaf->places[leaf->n - 1].libc && leaf->places[leaf->n - 2].libc)
+		leaf->n--;
+	while (leaf->n > 1 && leaf->places[leaf->n - 1].libc)
+		leaf->n--;
+}
 
-	do {
-		n = native_perf_newest(j->perf, t->tid, at, 1, &when);
-	} while ((!n || when < j->leaf_ns) && clock_mono_ns() < until);
-	native_perf_disarm(j->perf, t->tid);
-	if (!n || when < j->leaf_ns || !stack_stood(j, p, t->tid))
+static bool resolve(struct stack_proc *p, const struct native_sample *sample,
+		    struct stack_leaf *ret)
+{
+	uint64_t at[NATIVE_FRAMES_MAX];
+	bool whole;
+	size_t n =
+	    native_unwind_sample(p->native, sample, sample->ns, at, NATIVE_FRAMES_MAX, &whole);
+
+	ret->n = 0;
+	/* Code that belongs to no file has no unwind rules, but is a place. */
+	if (!n && native_place(p->native, sample->pc, sample->ns, &ret->places[0]))
+		ret->n = 1;
+	/* A return address may be the first byte of the next function. */
+	while (ret->n < n && ret->n < STACK_LEAF_DEPTH &&
+	       native_place(p->native, at[ret->n] - (ret->n > 0), sample->ns, &ret->places[ret->n]))
+		ret->n++;
+	ret->cut = sample->known && (!whole || ret->n < n);
+	if (sample->known && !ret->cut)
+		leave_out_start(ret);
+	return ret->n > 0;
+}
+
+/* In the middle of what it does, on a CPU or taken off it. */
+static bool in_action(const struct stack_thread *t)
+{
+	return t->state.kind == WAIT_RUNNING ||
+	       (t->state.kind == WAIT_RUNNABLE && t->state.preempted);
+}
+
+/* What was asked for before. Who is queued for a CPU may answer yet; who waits is left alone. */
+static void collect(struct stack_job *j, struct stack_proc *p)
+{
+	struct stack_leaves *l = &j->leaves;
+	struct native_sample sample;
+
+	for (size_t i = 0; i < p->threads.n && l->n + 1 < STACK_LEAVES_MAX; i++) {
+		struct stack_thread *t = &p->threads.v[i];
+		bool had = t->asked_ns && native_perf_sample(j->perf, t->tid, &sample) &&
+			   sample.ns >= t->asked_ns;
+
+		if (!t->asked_ns || (!had && in_action(t)))
+			continue;
+		t->asked_ns = 0;
+		if (!had)
+			native_perf_disarm(j->perf, t->tid);
+		else if (is_native(p, t->tid) && resolve(p, &sample, &l->v[l->n].leaf)) {
+			l->v[l->n++].thread = t;
+			j->joined = true;
+		}
+	}
+}
+
+/* True: it will answer until the next look. */
+static bool ask_native(struct stack_job *j, struct stack_thread *t)
+{
+	t->watched = native_perf_watch_callers(j->perf, t->tid) == 0;
+	if (!t->watched || native_perf_no_callers(j->perf, NULL))
 		return false;
+	t->asked_ns = clock_mono_ns();
+	native_perf_arm(j->perf, t->tid);
+	return true;
+}
+
+static void ask(struct stack_job *j, struct stack_thread *t)
+{
+	/* Those whose callers are watched make room for each other: it may be watched no longer. */
+	t->watched = native_perf_watch(j->perf, t->tid) == 0;
+	if (!t->watched)
+		return;
+	j->leaves.asked = t;
+	j->leaf_ns = clock_mono_ns();
+	native_perf_arm(j->perf, t->tid);
+}
+
+/* Threads that are on a CPU, as far as is known: the first by what was just seen, others by the last
+ * look. They take turns. One with Python frames is asked alone: its stack is read meanwhile. */
+void stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place)
+{
+	unsigned n = 0;
+
+	j->leaves.n = 0;
+	j->leaves.asked = NULL;
+	if (!p->native || !j->perf)
+		return;
+	collect(j, p);
+	if (!its_turn(j, p, place))
+		return;
+	for (size_t i = 0; i < p->threads.n && n < ASK_MAX && !j->leaves.asked; i++) {
+		struct stack_thread *t = &p->threads.v[(j->leaf_turn + i) % p->threads.n];
+
+		if (t->asked_ns || !in_action(t))
+			continue;
+		if (is_native(p, t->tid) && ask_native(j, t))
+			n++;
+		else if (!n && t->state.kind == WAIT_RUNNING)
+			ask(j, t);
+	}
+	n += j->leaves.asked != NULL;
+	j->leaf_turn += n;
+	j->asked = n > 0;
+}
+
+void stack_leaf_end(struct stack_job *j, struct stack_proc *p)
+{
+	int64_t until = clock_mono_ns() + PATIENCE_US * 1000ll;
+	struct stack_leaves *l = &j->leaves;
+	struct native_sample sample;
+	bool had;
+
+	if (!l->asked)
+		return;
+	do {
+		had =
+		    native_perf_sample(j->perf, l->asked->tid, &sample) && sample.ns >= j->leaf_ns;
+	} while (!had && clock_mono_ns() < until);
+	native_perf_disarm(j->perf, l->asked->tid);
+	if (!had || !stack_stood(j, p, l->asked->tid))
+		return;
 	j->joined = true;
-	return native_place(p->native, at[0], j->leaf_ns, ret);
+	sample.known = 0; /* its callers are Python's to tell */
+	if (resolve(p, &sample, &l->v[l->n].leaf))
+		l->v[l->n++].thread = l->asked;
+}
+
+const struct stack_leaf *stack_leaf_of(const struct stack_job *j, const struct stack_thread *t)
+{
+	const struct stack_leaves *l = &j->leaves;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].thread == t)
+			return t == l->asked || in_action(t) ? &l->v[i].leaf : NULL;
+	return NULL;
+}
+
+void stack_leaf_tell(struct stack_job *j, struct stack_proc *p, struct frame *f)
+{
+	struct err e = { 0 };
+
+	if (!j->perf || !p->leads || p->access != ACCESS_WAITS)
+		return;
+	if (!j->told_no_leaf && native_perf_refused(j->perf, &e)) {
+		j->told_no_leaf = true;
+		frame_event(f, EVENT_STACKS, p->entity, 2,
+			    "no native code of running threads: %s%s%s", e.text,
+			    e.hint[0] ? "; " : "", e.hint);
+	} else if (!j->told_no_callers && native_perf_no_callers(j->perf, &e)) {
+		j->told_no_callers = true;
+		frame_event(f, EVENT_STACKS, p->entity, 3, "no callers of running threads: %s%s%s",
+			    e.text, e.hint[0] ? "; " : "", e.hint);
+	}
 }

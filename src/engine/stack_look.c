@@ -16,6 +16,8 @@
 enum {
 	SWEEP_S = 10,
 	UNWIND_MAX = 24,
+	MANY_THREADS = 8,
+	ASK_EVERY = 8,
 	HALF_DEPTH = (STACK_DEPTH_MAX - STACK_NATIVE_DEPTH) / 2 - 1,
 };
 
@@ -176,14 +178,27 @@ static void native_leaf(struct stack_job *j, struct stack_proc *p, struct stack_
 	row->node = node ? node : row->node;
 }
 
+/* Where callers of a native stack are not known. */
+static uint32_t cut_place(struct stack_job *j)
+{
+	return native_id(j, &(struct native_place){ .symbol = "[...]", .file = "" });
+}
+
 /* In the interpreter itself the Python line is the leaf. It ran then, whatever it looked like before. */
 static void sampled_leaf(struct stack_job *j, const struct stack_proc *p,
-			 const struct native_place *leaf, struct stack_row *row)
+			 const struct stack_leaf *leaf, struct stack_row *row)
 {
+	uint32_t node = row->node;
+
 	row->kind = WAIT_RUNNING;
 	row->flags |= STACK_JOINED;
-	if (!(p->py && row->node && is_interpreter(leaf->file)))
-		row->node = stack_book_node(&j->tally->book, row->node, native_id(j, leaf));
+	if (p->py && row->node && is_interpreter(leaf->places[0].file))
+		return;
+	if (leaf->cut)
+		node = stack_book_node(&j->tally->book, node, cut_place(j));
+	for (size_t i = leaf->n; i > 0 && (node || i == leaf->n); i--)
+		node = stack_book_node(&j->tally->book, node, native_id(j, &leaf->places[i - 1]));
+	row->node = node;
 }
 
 static uint32_t peer_of(const struct stack_job *j, pid_t pid)
@@ -195,13 +210,14 @@ static uint32_t peer_of(const struct stack_job *j, pid_t pid)
 
 /* `py`: its Python stack, NULL: none. `leaf`: where it runs, NULL: not asked. */
 static void see_thread(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-		       const struct py_thread *py, const struct native_place *leaf, int64_t now_ns)
+		       const struct py_thread *py, const struct stack_leaf *leaf, int64_t now_ns)
 {
 	struct stack_row row = { .kind = (uint8_t)t->state.kind, .on = (uint8_t)t->state.on };
 
 	row.peer = peer_of(j, t->state.peer);
 	if (py) {
 		row.flags = STACK_PYTHON | (py->holds_gil ? STACK_GIL : 0) |
+			    (py->holds_gil && p->stacks.collecting ? STACK_GC : 0) |
 			    (py->status == PY_PARTIAL ? STACK_PARTIAL : 0) |
 			    (py->status == PY_UNPROVEN ? STACK_UNPROVEN : 0);
 		row.node = node_of(j, p, py, &row.flags);
@@ -239,13 +255,11 @@ static void read_python(struct stack_job *j, struct stack_proc *p, int64_t now_n
 
 	if (r == 0)
 		return;
-	j->gone_counts.calls += py_counts(p->py).calls;
-	py_detach(p->py);
-	p->py = NULL;
-	map_clear(&p->places);
-	p->stacks.threads.n = p->stacks.frames.n = 0;
-	p->gone = r == -ESRCH;
-	p->access = p->told = ACCESS_UNKNOWN;
+	if (r == -ESRCH) {
+		stack_job_lost(j, p, now_ns);
+		return;
+	}
+	stack_job_unlearn(j, p);
 	p->try_ns = now_ns;
 }
 
@@ -292,12 +306,20 @@ static void hold(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
 	}
 }
 
+/* Of many threads most do nothing, and asking each what it waits for is what many threads cost: the call it
+ * is in is told under the lock of its run queue. So one that waited is asked whether it has been on a CPU
+ * since (1 us), and all about it only now and then: one that was woken and is queued has not. */
+static bool rests(const struct stack_job *j, struct stack_proc *p, struct stack_thread *t, size_t i)
+{
+	return i && p->threads.n > MANY_THREADS && t->seen_ns && !t->fresh && !t->ran && p->wait &&
+	       !(t->row.flags & (STACK_PARTIAL | STACK_UNPROVEN)) && (j->turn + i) % ASK_EVERY &&
+	       wait_stands(p->wait, t->tid);
+}
+
 static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_t now_ns)
 {
-	struct stack_thread *asked;
-	struct native_place leaf;
 	size_t hint = 0;
-	bool first_alive, has_leaf, still = stands_still(p, now_ns, &first_alive);
+	bool first_alive, still = stands_still(p, now_ns, &first_alive);
 
 	if (p->cpu_ns < 0)
 		return;
@@ -313,16 +335,19 @@ static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_
 		p->threads.v[0].watched = native_perf_watch(j->perf, p->threads.v[0].tid) == 0;
 		p->asked_perf = true;
 	}
-	asked = stack_leaf_begin(j, p, place);
+	stack_leaf_begin(j, p, place);
 	if (p->py)
 		read_python(j, p, now_ns);
-	has_leaf = asked && stack_leaf_end(j, p, asked, &leaf);
+	stack_leaf_end(j, p);
 	for (size_t i = 0; i < p->threads.n; i++) {
 		struct stack_thread *t = &p->threads.v[i];
+		struct stack_row row = t->row;
 
-		if (i == 0 ? first_alive : look_at(p, t, now_ns))
-			see_thread(j, p, t, python_of(p, t->tid, &hint),
-				   has_leaf && t == asked ? &leaf : NULL, now_ns);
+		if (rests(j, p, t, i))
+			count(j, p, t, now_ns, &row, true);
+		else if (i == 0 ? first_alive : look_at(p, t, now_ns))
+			see_thread(j, p, t, python_of(p, t->tid, &hint), stack_leaf_of(j, t),
+				   now_ns);
 	}
 }
 
@@ -373,7 +398,7 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 	for (size_t i = 0; i < j->procs.n; i++) {
 		struct stack_proc *p = j->procs.v[i];
 
-		if (!p->gone && p->threads.n && its_turn(j, p, i))
+		if (!p->gone && now_ns >= p->from_ns && p->threads.n && its_turn(j, p, i))
 			look(j, p, i, now_ns);
 		if (due)
 			sweep(j, p, now_ns);

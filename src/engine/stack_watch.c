@@ -3,11 +3,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "engine/stack_job.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +14,7 @@ enum {
 	THREAD_STACK_BYTES = 512 << 10,
 	TELL_MS = 950, /* a hand-over a second */
 	FLUSH_MS = 30, /* how long the last one is waited for */
-	STRIDE_MAX = 16,
-	SETTLE_S = 3, /* finding interpreters and names is dear, and soon over */
 };
-
-/* Looks a second below which it makes no sense to go on saving. */
-static const double hz_least = 2;
 
 struct stack_watch {
 	pthread_t thread;
@@ -29,7 +23,7 @@ struct stack_watch {
 
 	/* Between the two threads. */
 	bool stop, flush;
-	double budget;
+	struct stack_allowance allowance;
 	VEC(struct life) lives; /* to be learnt */
 	int64_t wall_ns, boot_ns;
 	struct frame ready; /* handed over, not yet taken */
@@ -38,14 +32,13 @@ struct stack_watch {
 	int level;
 
 	/* The stack thread's own. */
-	double hz, hz_now;
+	struct stack_pace pace;
 	uint64_t random;
 	struct stack_tally tally;
 	struct stack_job job;
 	struct frame next;
 	uint64_t missed;
-	int64_t told_ns, started_ns;
-	int64_t governed_ns, governed_cpu_ns;
+	int64_t told_ns;
 
 	struct frame taken; /* the sampler's own */
 };
@@ -62,47 +55,7 @@ static double random_share(struct stack_watch *w)
 /* Between half and one and a half periods. */
 static int64_t jittered_ns(struct stack_watch *w)
 {
-	return (int64_t)(1e9 / w->hz_now * (0.5 + random_share(w)));
-}
-
-/* `spent`: of the budget. Saves first on those who take turns, then on the clock. */
-static void adjust(struct stack_watch *w, double spent)
-{
-	double least = w->hz < hz_least ? w->hz : hz_least;
-	unsigned *stride = &w->job.stride;
-
-	if (spent > 1 && *stride < STRIDE_MAX && w->job.followers) {
-		unsigned next = (unsigned)(*stride * (spent < 4 ? spent : 4) + 0.999);
-
-		*stride = next > STRIDE_MAX ? STRIDE_MAX : next > *stride ? next : *stride + 1;
-	} else if (spent > 1) {
-		w->hz_now *= spent < 4 ? 1 / spent : 0.25;
-	} else if (spent < 0.75 && w->hz_now < w->hz) {
-		w->hz_now *= 1.1;
-	} else if (spent < 0.6 && *stride > 1) {
-		(*stride)--;
-	}
-	w->hz_now = w->hz_now > w->hz ? w->hz : w->hz_now < least ? least : w->hz_now;
-}
-
-/* Keeps to the budget by looking less often: at once when it is over, slowly back. */
-static void govern(struct stack_watch *w, int64_t now_ns, int64_t cpu_ns, double budget)
-{
-	double share;
-
-	if (now_ns - w->started_ns < SETTLE_S * NS_PER_S || !w->governed_ns) {
-		w->governed_ns = now_ns;
-		w->governed_cpu_ns = cpu_ns;
-		return;
-	}
-	if (now_ns - w->governed_ns < NS_PER_S)
-		return;
-	share = (double)(cpu_ns - w->governed_cpu_ns) / (double)(now_ns - w->governed_ns);
-	w->governed_ns = now_ns;
-	w->governed_cpu_ns = cpu_ns;
-	if (budget > 0)
-		adjust(w, share / budget);
-	w->job.period_ns = (int64_t)(1e9 / w->hz_now);
+	return (int64_t)(1e9 / w->pace.hz_now * (0.5 + random_share(w)));
 }
 
 static void put_self(struct stack_watch *w, struct frame *f, int64_t cpu_ns)
@@ -115,7 +68,7 @@ static void put_self(struct stack_watch *w, struct frame *f, int64_t cpu_ns)
 	frame_put(f, M_SELF_STACKS_UNPROVEN, ID_SELF, (int64_t)c->unproven);
 	frame_put(f, M_SELF_STACKS_MISSED, ID_SELF, (int64_t)w->missed);
 	frame_put(f, M_SELF_STACKS_TIME, ID_SELF, cpu_ns);
-	frame_put(f, M_SELF_STACKS_RATE, ID_SELF, (int64_t)(w->hz_now * 1000));
+	frame_put(f, M_SELF_STACKS_RATE, ID_SELF, (int64_t)(w->pace.hz_now * 1000));
 }
 
 /* Under the lock. What the sampler has not taken yet goes with the next hand-over. */
@@ -160,35 +113,47 @@ static bool wait_until(struct stack_watch *w, int64_t due_ns)
 	return w->stop;
 }
 
-static void look(struct stack_watch *w, int64_t now_ns)
+/* One look, and what it cost decides when the next one is. between_ns: CPU time since the one before, for
+ * waking up, learning and handing over. Returns the CPU time of this thread. */
+static int64_t look(struct stack_watch *w, int64_t now_ns, int64_t between_ns,
+		    const struct stack_allowance *a)
 {
-	stack_job_attach(&w->job, now_ns);
+	double before = w->pace.hz_now;
+	int64_t found_ns, end_ns;
+
+	stack_job_attach(&w->job, now_ns, a->share);
+	found_ns = clock_thread_cpu_ns();
 	/* The clock again: an attachment takes milliseconds. */
 	stack_job_look(&w->job, clock_mono_ns());
+	end_ns = clock_thread_cpu_ns();
+	stack_pace_look(&w->pace, end_ns - found_ns + between_ns);
+	stack_pace_govern(&w->pace, now_ns, a, w->job.followers);
+	w->job.stride = w->pace.stride;
+	/* The next sample stands for the time since this one, by whichever clock that is longer. */
+	w->job.period_ns = (int64_t)(1e9 / (before < w->pace.hz_now ? before : w->pace.hz_now));
+	return end_ns;
 }
 
 static void *watch_main(void *arg)
 {
 	struct stack_watch *w = arg;
-	int64_t due = clock_mono_ns();
+	int64_t due = clock_mono_ns(), cpu = 0;
 
 	pthread_setname_np(pthread_self(), "spotter-stacks");
-	w->started_ns = w->told_ns = w->tally.from_ns = due;
+	w->told_ns = w->tally.from_ns = due;
 	pthread_mutex_lock(&w->lock);
 	while (!wait_until(w, due)) {
-		double budget = w->budget;
-		int64_t now, cpu;
+		struct stack_allowance allowance = w->allowance;
+		int64_t now;
 
 		learn(w);
 		pthread_mutex_unlock(&w->lock);
 		now = clock_mono_ns();
-		look(w, now);
-		cpu = clock_thread_cpu_ns();
-		govern(w, now, cpu, budget);
+		cpu = look(w, now, clock_thread_cpu_ns() - cpu, &allowance);
 		due += jittered_ns(w);
 		now = clock_mono_ns();
 		if (due < now) { /* late: what was due meanwhile is gone */
-			w->missed += (uint64_t)((double)(now - due) * w->hz_now / 1e9) + 1;
+			w->missed += (uint64_t)((double)(now - due) * w->pace.hz_now / 1e9) + 1;
 			due = now + jittered_ns(w);
 		}
 		pthread_mutex_lock(&w->lock);
@@ -216,22 +181,6 @@ static void watch_free(struct stack_watch *w)
 	free(w);
 }
 
-static int start_thread(struct stack_watch *w)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int e;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	e = pthread_create(&w->thread, &attr, watch_main, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -e;
-}
-
 int stack_watch_start(const struct stack_watch_options *o, struct stack_watch **ret, struct err *e)
 {
 	struct stack_watch *w = calloc(1, sizeof(*w));
@@ -240,8 +189,8 @@ int stack_watch_start(const struct stack_watch_options *o, struct stack_watch **
 
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
-	w->hz = w->hz_now = o->hz;
-	w->budget = o->budget;
+	stack_pace_init(&w->pace, o->hz);
+	w->allowance.share = o->budget;
 	w->level = 1;
 	w->random = (uint64_t)clock_mono_ns() * 2 + 1;
 	pthread_condattr_init(&attr);
@@ -252,7 +201,7 @@ int stack_watch_start(const struct stack_watch_options *o, struct stack_watch **
 	pthread_condattr_destroy(&attr);
 	r = stack_job_open(&w->job, &w->tally, o->hz);
 	if (r >= 0)
-		r = start_thread(w);
+		r = thread_start(&w->thread, THREAD_STACK_BYTES, watch_main, w);
 	if (r < 0) {
 		watch_free(w);
 		return err_set(e, r, "cannot start the thread that reads stacks");
@@ -323,10 +272,10 @@ void stack_watch_tick(struct stack_watch *w, struct frame *f, bool last)
 		stack_frame_append(f, &w->taken);
 }
 
-void stack_watch_set_budget(struct stack_watch *w, double budget)
+void stack_watch_allow(struct stack_watch *w, const struct stack_allowance *a)
 {
 	pthread_mutex_lock(&w->lock);
-	w->budget = budget;
+	w->allowance = *a;
 	pthread_mutex_unlock(&w->lock);
 }
 

@@ -11,6 +11,7 @@
 #ifndef SPOTTER_ENGINE_STACK_WATCH_H
 #define SPOTTER_ENGINE_STACK_WATCH_H
 
+#include "engine/stack_pace.h"
 #include "model/frame.h"
 
 struct err;
@@ -18,7 +19,7 @@ struct stack_watch;
 
 struct stack_watch_options {
 	double hz;     /* mean rate */
-	double budget; /* share of one core this thread may use */
+	double budget; /* share of one core this thread may use; 0: as much as it likes */
 };
 
 int stack_watch_start(const struct stack_watch_options *o, struct stack_watch **ret, struct err *e);
@@ -28,7 +29,7 @@ void stack_watch_stop(struct stack_watch *w);
  * since the last time. last: hand over what there is, however little. */
 void stack_watch_tick(struct stack_watch *w, struct frame *f, bool last);
 /* What this thread may use from now on. */
-void stack_watch_set_budget(struct stack_watch *w, double budget);
+void stack_watch_allow(struct stack_watch *w, const struct stack_allowance *a);
 int64_t stack_watch_cpu_ns(struct stack_watch *w);
 /* What could be observed of this job so far: 1 /proc only, 2 stacks, 3 with native leaf. */
 int stack_watch_level(struct stack_watch *w);

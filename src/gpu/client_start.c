@@ -15,6 +15,7 @@
 #include "gpu/client_state.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -196,18 +197,17 @@ static void give_orders(const struct gpu_client *c, struct gpu_shared *s)
 
 static pid_t clone_keeper(struct plan *p)
 {
-	sigset_t all, old;
+	sigset_t old;
 	pid_t pid;
 
 	/* No handler of ours may run in the child. */
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 	if (pid == 0)
 		become_keeper(p);
 	if (pid < 0)
 		pid = -errno;
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	signals_restore(&old);
 	return pid;
 }
 

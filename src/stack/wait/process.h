@@ -30,6 +30,7 @@ struct wait_thread {
 	enum wait_kind cpu;    /* running or runnable at the last look; else WAIT_UNKNOWN */
 	int64_t moved_ns;      /* when it was last seen off the CPU, or its account to have moved */
 	uint64_t run, queue;   /* its accounts at the last look */
+	uint64_t slices;       /* how often it had been put on a CPU then; 0: not known */
 	uint64_t left;         /* how often it had left a CPU by itself, at the last look... */
 	bool left_known;       /* ...if that was asked */
 };

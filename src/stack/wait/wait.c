@@ -420,6 +420,22 @@ static int see_call(struct wait_process *p, struct wait_thread *t, int64_t now_n
 	return 0;
 }
 
+bool wait_stands(struct wait_process *p, pid_t tid)
+{
+	struct wait_thread *t = thread_of(p, tid);
+	struct wait_sched sched;
+	char text[128];
+	ssize_t n;
+
+	if (!t || !t->known || t->cpu || !t->slices)
+		return false;
+	n = thread_read(p, t, WAIT_F_SCHED, text, sizeof(text));
+	if (n <= 0 || !wait_parse_sched(text, (size_t)n, &sched))
+		return false;
+	t->seen = true;
+	return sched.slices == t->slices && sched.run == t->run;
+}
+
 int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_state *ret)
 {
 	struct wait_thread *t = thread_of(p, tid);
@@ -458,5 +474,6 @@ int wait_see(struct wait_process *p, pid_t tid, int64_t now_ns, struct wait_stat
 	t->cpu = on_cpu ? ret->kind : WAIT_UNKNOWN;
 	t->run = ret->run_ns;
 	t->queue = ret->queue_ns;
+	t->slices = ret->by == WAIT_BY_SYSCALL ? ret->slices : 0;
 	return 0;
 }

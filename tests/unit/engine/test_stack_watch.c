@@ -166,14 +166,16 @@ static void a_python_is_seen(void **state)
 	    "rest %.2f\n",
 	    s.samples, s.slices, s.all, s.running, s.waiting, s.in_spin, s.in_rest);
 	assert_int_equal(s.attached, 1);
-	assert_true(s.samples > 150);
-	assert_true(s.slices >= 3);
+	assert_true(s.samples > 30);
+	assert_true(s.slices >= 2);
 	/* Half and half by the clock, whatever the machine is doing besides. */
 	assert_true(s.in_spin > 0.3 * s.all && s.in_spin < 0.7 * s.all);
 	assert_true(s.in_rest > 0.3 * s.all && s.in_rest < 0.7 * s.all);
 	assert_true(s.running > 0.3 * s.all && s.waiting > 0.3 * s.all);
-	/* What samples stand for is the time that passed. */
-	assert_true(fabs(s.all - 3) < 0.6);
+	/* What samples stand for is the time that passed; where looks were missed, as on a machine that is
+	 * very busy, less of it. */
+	assert_true(s.all < 3.6 && s.all > 0.004 * s.samples);
+	assert_true(s.all > 2.4 || s.samples < 250);
 	stack_book_done(&s.book);
 }
 
@@ -187,7 +189,7 @@ static void budget_is_kept(void **state)
 		skip();
 	watch(&s, 500, 0.00001, 6);
 	print_message("%u samples\n", s.samples);
-	assert_true(s.samples < 500 * 4.5);
+	assert_true(s.samples < 500);
 	stack_book_done(&s.book);
 }
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who is looked at, from when on, and by whose number. The clock of looks is an argument: no test waits.
+ */
+#include "../unit.h"
+
+#include "base/clock.h"
+#include "engine/stack_job.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROOT = 20, ROOT_THREAD = 30, CHILD = 21, CHILD_THREAD = 31 };
+
+struct rig {
+	struct stack_tally tally;
+	struct stack_job job;
+	int64_t now_ns;
+};
+
+static void rig_open(struct rig *r)
+{
+	*r = (struct rig){ .now_ns = clock_mono_ns() };
+	assert_int_equal(stack_job_open(&r->job, &r->tally, 50), 0);
+}
+
+static void rig_close(struct rig *r)
+{
+	stack_job_close(&r->job);
+	stack_tally_done(&r->tally);
+}
+
+static void born(struct rig *r, enum entity_kind kind, uint32_t id, uint32_t parent, pid_t key,
+		 int64_t age_ns)
+{
+	int64_t boot = clock_boot_ns();
+	struct life l = { .change = LIFE_BORN,
+			  .id = id,
+			  .parent = parent,
+			  .kind = kind,
+			  .key = key,
+			  .start_ns = boot - age_ns };
+
+	stack_job_life(&r->job, &l, clock_wall_ns(), boot);
+}
+
+static struct stack_proc *proc(struct rig *r, uint32_t entity)
+{
+	uint32_t at = 0;
+
+	assert_true(map_get(&r->job.by_entity, entity, &at));
+	return r->job.procs.v[at];
+}
+
+static uint32_t samples_of(const struct rig *r, uint32_t thread)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < r->tally.rows.n; i++)
+		n += r->tally.rows.v[i].entity == thread ? r->tally.rows.v[i].count : 0;
+	return n;
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Two processes: the program (this one) and what it started. */
+static void family(struct rig *r, pid_t child, int64_t age_ns)
+{
+	rig_open(r);
+	born(r, ENTITY_PROC, ROOT, ID_JOB, getpid(), 0);
+	born(r, ENTITY_THREAD, ROOT_THREAD, ROOT, getpid(), 0);
+	born(r, ENTITY_PROC, CHILD, ROOT, child, age_ns);
+	born(r, ENTITY_THREAD, CHILD_THREAD, CHILD, child, age_ns);
+}
+
+static void a_young_child_is_left_alone(void **state)
+{
+	pid_t pid = start_child();
+	struct rig r;
+
+	(void)state;
+	family(&r, pid, 0);
+	stack_job_attach(&r.job, r.now_ns, 0);
+	stack_job_look(&r.job, r.now_ns);
+	assert_int_equal(samples_of(&r, ROOT_THREAD), 1);
+	assert_int_equal(samples_of(&r, CHILD_THREAD), 0);
+	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	assert_int_not_equal(proc(&r, ROOT)->access, ACCESS_UNKNOWN);
+	/* Within 0.3 s of its birth it is looked at. */
+	r.now_ns = clock_mono_ns() + 250 * NS_PER_MS;
+	stack_job_attach(&r.job, r.now_ns, 0);
+	stack_job_look(&r.job, r.now_ns);
+	assert_int_equal(samples_of(&r, CHILD_THREAD), 1);
+	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	rig_close(&r);
+	end_child(pid);
+}
+
+/* Somebody attached to a job that has been running for long. */
+static void an_old_child_is_looked_at_once(void **state)
+{
+	pid_t pid = start_child();
+	struct rig r;
+
+	(void)state;
+	family(&r, pid, 5 * NS_PER_S);
+	stack_job_attach(&r.job, r.now_ns, 0);
+	stack_job_look(&r.job, r.now_ns);
+	assert_int_equal(samples_of(&r, CHILD_THREAD), 1);
+	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	rig_close(&r);
+	end_child(pid);
+}
+
+static void who_is_gone_is_not_looked_into(void **state)
+{
+	pid_t pid = start_child();
+	struct rig r;
+
+	(void)state;
+	end_child(pid);
+	family(&r, pid, NS_PER_S);
+	stack_job_attach(&r.job, r.now_ns, 0);
+	assert_true(proc(&r, CHILD)->gone);
+	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	stack_job_look(&r.job, r.now_ns);
+	assert_int_equal(samples_of(&r, CHILD_THREAD), 0);
+	rig_close(&r);
+}
+
+static void finding_has_a_budget(void **state)
+{
+	pid_t pid = start_child();
+	struct rig r;
+
+	(void)state;
+	family(&r, pid, NS_PER_S);
+	r.job.purse.left_ns = -NS_PER_MS;
+	stack_job_attach(&r.job, r.now_ns, 0.01);
+	stack_job_attach(&r.job, r.now_ns + 100 * NS_PER_MS, 0.01); /* 0.5 ms came in */
+	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	stack_job_attach(&r.job, r.now_ns + NS_PER_S, 0.01);
+	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
+	/* What it cost was paid. */
+	assert_true(r.job.purse.left_ns < 5 * NS_PER_MS - NS_PER_MS);
+	rig_close(&r);
+	end_child(pid);
+}
+
+/* Its first thread has ended: by another one's number, and when there is none it is gone. */
+static void memory_is_read_by_who_is_left(void **state)
+{
+	struct stack_proc *p;
+	struct life gone = { .change = LIFE_GONE, .kind = ENTITY_THREAD, .parent = ROOT };
+	struct rig r;
+
+	(void)state;
+	rig_open(&r);
+	born(&r, ENTITY_PROC, ROOT, ID_JOB, 999999999, 0);
+	born(&r, ENTITY_THREAD, 40, ROOT, 999999999, 0);
+	born(&r, ENTITY_THREAD, 41, ROOT, 999999991, 0);
+	born(&r, ENTITY_THREAD, 42, ROOT, 999999992, 0);
+	p = proc(&r, ROOT);
+	assert_int_equal(p->via, 999999999);
+	stack_job_lost(&r.job, p, r.now_ns);
+	assert_int_equal(p->via, 999999991);
+	stack_job_lost(&r.job, p, r.now_ns);
+	assert_int_equal(p->via, 999999992);
+	stack_job_lost(&r.job, p, r.now_ns);
+	assert_int_equal(p->via, 999999991);
+	gone.id = 41;
+	stack_job_life(&r.job, &gone, 0, 0);
+	stack_job_lost(&r.job, p, r.now_ns);
+	assert_int_equal(p->via, 999999992);
+	assert_false(p->gone);
+	gone.id = 42;
+	stack_job_life(&r.job, &gone, 0, 0);
+	stack_job_lost(&r.job, p, r.now_ns);
+	assert_true(p->gone);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_young_child_is_left_alone),
+		cmocka_unit_test(an_old_child_is_looked_at_once),
+		cmocka_unit_test(who_is_gone_is_not_looked_into),
+		cmocka_unit_test(finding_has_a_budget),
+		cmocka_unit_test(memory_is_read_by_who_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
