@@ -6,6 +6,7 @@
 #include "explain/activity_part.h"
 
 #include "explain/ledger/roles.h"
+#include "explain/ledger/topics.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 /* Answers for places, + 2: 0 is "not asked yet", 1 "none". */
 struct place_memo {
 	int16_t frame, line, role;
+	bool topics_known;
+	uint32_t topics, line_topics;
 };
 
 /* Files of the interpreter, of installed packages and of no file at all. */
@@ -56,6 +59,15 @@ static int match_role(const struct place *p, bool unused)
 	return role_of_place(p);
 }
 
+static void learn_topics(struct place_memo *m, const struct place *p)
+{
+	if (m->topics_known)
+		return;
+	m->topics = topics_match(p, false);
+	m->line_topics = p->kind == PLACE_PYTHON ? topics_match(p, true) : 0;
+	m->topics_known = true;
+}
+
 static enum phase phase_at(int row)
 {
 	return row >= 0 ? phase_rules[row].phase : PHASE_NONE;
@@ -85,6 +97,9 @@ static void read_python(const struct node_reader *r, struct node_facts *f,
 	f->by_line = f->leaf_phase != f->phase;
 	f->leaf = id;
 	f->native = 0;
+	learn_topics(m, p);
+	f->topics = up->topics | m->topics;
+	f->leaf_topics = f->topics | m->line_topics;
 	if (!is_library(p->file)) {
 		f->place = id;
 		f->trains |= phase_function(training_names, p->function, true);
@@ -104,6 +119,8 @@ static void read_native(struct node_facts *f, const struct node_facts *up, const
 	f->leaf_phase =
 	    own == PHASE_HOST && !f->by_line ? outer : phase_step(outer, own, PHASE_BY_NATIVE);
 	f->native = id;
+	learn_topics(m, p);
+	f->topics = f->leaf_topics = up->leaf_topics | m->topics;
 }
 
 static void read_node(struct node_reader *r, uint32_t id, struct place_memo *memos)

@@ -24,6 +24,8 @@ struct node_facts {
 	uint8_t leaf_phase; /* if it is the innermost */
 	int16_t role;       /* row of the role table, -1: none */
 	uint32_t place, leaf, native;
+	/* TOPIC_BIT()s; leaf_topics: if it is the innermost Python frame, its line counts as well */
+	uint32_t topics, leaf_topics;
 };
 
 /* Each node and each place is held against the tables once. */

@@ -12,6 +12,8 @@
 
 /* A launcher (shell, torchrun, mpirun) waits for what it started for nearly all of its time. */
 static const double launcher_least = 0.9;
+/* A first thread that was seen for less of its life may have ended before the others. */
+static const double ended_most = 0.5;
 /* Deeper than any chain of launchers. */
 enum { LAUNCHERS_MAX = 16 };
 
@@ -216,13 +218,60 @@ void roles_give(struct scene *s, const struct node_reader *r)
 	}
 }
 
+/* Some run their training in a thread of its own, and wait for its end. `python`: one that runs Python. */
+static int busiest_thread(const struct scene *s, const struct node_reader *r, uint32_t process,
+			  bool python)
+{
+	const struct activity *a = &s->activity;
+	double most = 0;
+	int found = -1;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		struct tendency x;
+		double own;
+
+		/* what is known to serve others is not what they wait for */
+		if (t->process != process || t->first || !t->n_rows ||
+		    (t->role != ROLE_OTHER && t->role != ROLE_FRAMEWORK_THREADS))
+			continue;
+		x = tendency_of(s, r, t);
+		own = isfinite(t->run) ? t->run : x.total - x.queue;
+		if ((!python || x.python > 0.5 * x.total) && own > most) {
+			most = own;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
+/* The thread a process is judged by: its first one. That may end while others go on (pthread_exit in
+ * main): then the one with most work, of Python if there is one. NULL: nothing is known of any. */
+static const struct act_thread *lead_of(const struct scene *s, const struct node_reader *r,
+					uint32_t process)
+{
+	const struct activity *a = &s->activity;
+	const struct act_thread *first = first_of(s, process);
+	int other;
+
+	if (first && first->covered > ended_most * first->alive)
+		return first;
+	other = busiest_thread(s, r, process, true);
+	if (other < 0)
+		other = busiest_thread(s, r, process, false);
+	/* Where none was seen for longer the first was just not seen often. */
+	if (other >= 0 && (!first || a->threads.v[other].covered > 2 * first->covered))
+		return &a->threads.v[other];
+	return first && first->n_rows ? first : NULL;
+}
+
 static bool may_train(const struct scene *s, const struct node_reader *r,
 		      const struct act_thread *t)
 {
 	const struct entity *e = entity_find(window_entities(s->whole), t->process);
 	struct tendency x;
 
-	if (!t->first || !t->n_rows || t->role == ROLE_LOADER_WORKER || !e)
+	if (!t->n_rows || t->role == ROLE_LOADER_WORKER || !e || t != lead_of(s, r, t->process))
 		return false;
 	x = tendency_of(s, r, t);
 	return has_body(&x) || role_of_text(ROLE_BY_COMMAND, e->detail) < 0;
@@ -269,31 +318,6 @@ static bool started(const struct scene *s, const struct node_reader *r, const st
 	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
 }
 
-/* Some run their training in a thread of its own, and wait for its end. */
-static int busiest_thread(const struct scene *s, const struct node_reader *r, uint32_t process)
-{
-	const struct activity *a = &s->activity;
-	double most = 0;
-	int found = -1;
-
-	for (size_t i = 0; i < a->threads.n; i++) {
-		const struct act_thread *t = &a->threads.v[i];
-		struct tendency x;
-		double own;
-
-		if (t->process != process || t->first || !t->n_rows ||
-		    t->role == ROLE_LOADER_WORKER || t->role == ROLE_PIN_THREAD)
-			continue;
-		x = tendency_of(s, r, t);
-		own = isfinite(t->run) ? t->run : x.total - x.queue;
-		if (x.python > 0.5 * x.total && own > most) {
-			most = own;
-			found = (int)i;
-		}
-	}
-	return found;
-}
-
 void critical_find(struct scene *s, const struct node_reader *r)
 {
 	struct activity *a = &s->activity;
@@ -301,16 +325,16 @@ void critical_find(struct scene *s, const struct node_reader *r)
 
 	a->critical = -1;
 	for (int depth = 0; depth < LAUNCHERS_MAX; depth++) {
-		const struct act_thread *t = first_of(s, process);
+		const struct act_thread *t = lead_of(s, r, process);
 		struct tendency x = { 0 };
 		int child;
 
-		if (t && t->n_rows) {
+		if (t) {
 			x = tendency_of(s, r, t);
 			a->critical = (int)(t - a->threads.v);
 		}
 		if (x.total > 0 && x.join > launcher_least * x.total) {
-			child = busiest_thread(s, r, process);
+			child = busiest_thread(s, r, process, true);
 			a->critical = child >= 0 ? child : a->critical;
 			return;
 		}
@@ -335,6 +359,25 @@ static bool is_rank(const struct scene *s, const struct act_thread *t,
 	       strcmp(a->name, b->name) == 0 && role_of_text(ROLE_BY_COMMAND, a->detail) < 0;
 }
 
+/* What started the training (shell, torchrun, accelerate) is no child of it, and neither is the first thread
+ * of a process that trains in another one. */
+static void launchers_are_other(struct scene *s, uint32_t process)
+{
+	struct activity *a = &s->activity;
+	uint32_t at;
+
+	for (int depth = 0; depth < LAUNCHERS_MAX && scene_member(s, process); depth++) {
+		const struct entity *e = entity_find(window_entities(s->whole), process);
+
+		if (map_get(&a->first, process, &at) && a->threads.v[at].role == ROLE_CHILD)
+			a->threads.v[at].role = ROLE_OTHER;
+		process = e ? e->parent : 0;
+	}
+	/* Also where parents are not known: the program was what started all of it. */
+	if (map_get(&a->first, s->main_proc, &at) && a->threads.v[at].role == ROLE_CHILD)
+		a->threads.v[at].role = ROLE_OTHER;
+}
+
 void roles_main(struct scene *s)
 {
 	struct activity *a = &s->activity;
@@ -346,4 +389,5 @@ void roles_main(struct scene *s)
 	for (size_t i = 0; i < a->threads.n; i++)
 		if (is_rank(s, &a->threads.v[i], critical))
 			a->threads.v[i].role = ROLE_MAIN;
+	launchers_are_other(s, critical->process);
 }

@@ -5,6 +5,7 @@
  */
 #include "explain/activity_part.h"
 
+#include "explain/ledger/topics.h"
 #include "explain/scene.h"
 
 /* Of one poll() the kind of what it polls, where that is one. */
@@ -111,6 +112,9 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->pooled = f->pooled;
 	row->importing = f->importing;
 	row->trains = f->trains;
+	row->phase = (uint8_t)p;
+	row->topics = partial ? f->topics : f->leaf_topics;
+	row->topics |= row->flags & STACK_GC ? TOPIC_BIT(TOPIC_GC) : 0;
 	row->unknown = kind == WAIT_UNKNOWN;
 	row->state = TIME_OTHER;
 	if (by_kind_first(kind, &state)) {

@@ -10,6 +10,7 @@
 #include "explain/rule.h"
 #include "explain/scene.h"
 #include "explain/startup.h"
+#include "explain/together.h"
 #include "explain/usage_gpus.h"
 
 #include <errno.h>
@@ -338,6 +339,7 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 		r = ask(rules[i], s, f, v);
 	rank(v->findings.v, v->findings.n);
 	rank(v->notes.v, v->notes.n);
+	together(v, f);
 	v->healthy = v->findings.n == 0;
 	v->judged = true;
 	for (size_t i = 0; rules[i]; i++)
@@ -389,6 +391,8 @@ int explain(const struct window *asked, struct verdict *ret)
 			r = ledger_time(&s, &v);
 		if (by_steps)
 			fill_per_step(&s, &v);
+		if (r == 0 && !v.steps.groups.n)
+			r = steps_infer(&s, &v.steps.inferred);
 	}
 	if (r == 0)
 		r = judge(&s, f, &v);

@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "base/text.h"
+#include "explain/pipeline.h"
 #include "model/stacks.h"
 
 #include <math.h>
@@ -56,6 +57,110 @@ double loading_wall_per_cpu(const struct facts *f)
 	return run > 0.01 ? (run + fact_or(f, FACT_TIME_QUEUED, 0)) / run : 1;
 }
 
+static const double held_up_least = 0.05; /* of the critical thread's time */
+
+/* Of getting data, what more or faster workers spare: taking it stays with the training. */
+static double blocked(const struct facts *f)
+{
+	return fmax(0, fact_or(f, FACT_TIME_DATA_WAIT, 0) - fact_or(f, FACT_TIME_TAKING, 0));
+}
+
+double loading_stage_faster(const struct facts *f, double share, double times, double stretch)
+{
+	double saved = share * (1 - 1 / times), wait = blocked(f);
+	double left = 1, busy, load;
+
+	if (fact_or(f, FACT_LOADER_WORKERS, 0) < loading_workers_least) {
+		/* on a CPU in the training thread: what of its time that is */
+		load = fmin(fact_or(f, FACT_LOAD_CPU, 0), fact_or(f, FACT_TIME_DATA_LOAD, 0));
+		left = 1 - load * stretch * saved;
+	} else if (wait >= held_up_least) {
+		/* the part of a worker's cycle that is on a CPU */
+		busy = fact_or(f, FACT_LOADER_BUSY, 0) /
+		       fmax(1 - fact_or(f, FACT_LOADER_IDLE, 0), 0.1);
+		left = fmax(1 - wait, 1 - fmin(1, busy) * saved);
+	}
+	return fmax(fmax(left, loading_least_left), fact_or(f, FACT_GPU_BUSY, 0));
+}
+
+enum answer loading_holds_up(const struct facts *f, struct opinion *o)
+{
+	enum answer waits = rule_at_least(f, FACT_TIME_DATA_WAIT,
+					  held_up_least + fact_or(f, FACT_TIME_TAKING, 0), o);
+	enum answer loads = rule_at_least(f, FACT_TIME_DATA_LOAD, held_up_least, o);
+
+	return answer_and(answer_or(waits, loads),
+			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+}
+
+void loading_because_held_up(struct finding *x, const struct facts *f)
+{
+	char a[24];
+
+	if (fact_or(f, FACT_TIME_DATA_WAIT, 0) >= held_up_least)
+		rule_because(x, f, FACT_TIME_DATA_WAIT, "%s waits for the loader %s of its time",
+			     loading_thread(f),
+			     num_percent(f->v[FACT_TIME_DATA_WAIT].value, a, sizeof(a)));
+	if (fact_or(f, FACT_TIME_DATA_LOAD, 0) >= held_up_least)
+		rule_because(x, f, FACT_TIME_DATA_LOAD, "loading is %s of the time of %s",
+			     num_percent(f->v[FACT_TIME_DATA_LOAD].value, a, sizeof(a)),
+			     loading_thread(f));
+	if (fact_or(f, FACT_GPU_USED, 0) > 0)
+		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
+			     f->v[FACT_GPU_BUSY].text,
+			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
+}
+
+/* How much longer a batch takes for each further worker, how fast a thread is whose core's other one is
+ * busy, how much batches differ: nothing of a run tells, so the interval has them. */
+static const struct {
+	double crowd, pair, cv;
+} guesses[] = {
+	[LOADING_BEST] = { 0, 1, 0.05 },
+	[LOADING_LIKELY] = { 0.01, 0.85, 0.2 },
+	[LOADING_WORST] = { 0.06, 0.7, 0.6 },
+};
+
+bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipeline *ret)
+{
+	double workers, busy, storage, wait, run, allowed,
+	    others = fact_or(f, FACT_CORES_OTHERS, 0);
+	double load = fact_or(f, FACT_TIME_DATA_LOAD, 0), own;
+
+	if (!fact_value(f, FACT_LOADER_WORKERS, &workers) ||
+	    !fact_value(f, FACT_TIME_DATA_WAIT, &wait) || !fact_value(f, FACT_TIME_RUNNING, &run) ||
+	    !fact_value(f, FACT_CORES_ALLOWED, &allowed))
+		return false;
+	*ret = (struct pipeline){
+		.prefetch = (int)fact_or(f, FACT_LOADER_PREFETCH, 2),
+		.device = fact_or(f, FACT_GPU_BUSY, 0),
+		.cv = guesses[c].cv,
+		.crowd = guesses[c].crowd,
+		.pair = guesses[c].pair,
+		.cores = fmax(1, fmin(allowed, fact_or(f, FACT_CORES_MACHINE, allowed) - others))
+	};
+	ret->workers = (int)lround(fmin(workers, 1024));
+	if (workers >= loading_workers_least) {
+		if (!fact_value(f, FACT_LOADER_BUSY, &busy) ||
+		    !fact_value(f, FACT_LOADER_STORAGE, &storage))
+			return false;
+		ret->make_cpu = workers * busy;
+		ret->make_wait = workers * storage;
+		load = 0;
+	} else {
+		ret->workers = 0;
+		ret->make_cpu = fmin(load, fact_or(f, FACT_LOAD_CPU, load));
+		ret->make_wait = fmax(0, load - ret->make_cpu);
+	}
+	/* What the training does itself: on a CPU, and waiting for something else than data. */
+	own = fmax(0, 1 - blocked(f) - load - fact_or(f, FACT_TIME_QUEUED, 0));
+	ret->train_cpu = fmin(own, fmax(0, run - (ret->workers ? 0 : ret->make_cpu)));
+	ret->train_wait = own - ret->train_cpu;
+	/* While it waits for the device, the device is what it waits for. */
+	ret->train_wait = fmax(0, ret->train_wait - fact_or(f, FACT_TIME_GPU_WAIT, 0));
+	return true;
+}
+
 static const double consumer_least = 0.05; /* of the critical thread's time */
 static const double gpu_least = 0.01;      /* of the time a kernel of the job runs */
 static const double sure_least = 0.5;      /* of the time of loading */
@@ -99,6 +204,50 @@ void loading_because_place(struct finding *x, const struct facts *f, const char 
 	text_safe_copy(function, sizeof(function), p->function);
 	rule_because(x, f, FACT_LOAD_PLACE, "%s in %s (%s), hottest at %s", what, function,
 		     num_percent(at->value, share, sizeof(share)), at->text);
+}
+
+static void say_stage(const struct loading_stage *g, const struct facts *f, struct finding *x)
+{
+	const struct fact *share = &f->v[g->share];
+	char a[24];
+
+	rule_where(x, f, g->share);
+	snprintf(x->title, sizeof(x->title), "loading is mostly %s: %s of its time%s%s", g->what,
+		 num_percent(share->value, a, sizeof(a)), share->place ? ", at " : "", share->text);
+	rule_because(x, f, g->share, "%s of the time of loading is %s%s%s",
+		     num_percent(share->value, a, sizeof(a)), g->what,
+		     share->place ? ", most at " : "", share->text);
+	rule_because(x, f, FACT_LOAD_CPU, "loading uses %s cores",
+		     num_cores(fact_or(f, FACT_LOAD_CPU, 0), a, sizeof(a)));
+	loading_because_held_up(x, f);
+	snprintf(x->fix, sizeof(x->fix), "%s", g->fix);
+	snprintf(x->edit, sizeof(x->edit), "%s", g->edit);
+}
+
+enum answer loading_stage_check(const struct loading_stage *g, const struct facts *f,
+				struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *share = &f->v[g->share];
+	double stretch = loading_wall_per_cpu(f);
+	enum answer a = rule_at_least(f, g->share, g->least, o);
+
+	a = answer_and(a, loading_holds_up(f, o));
+	if (a == ANSWER_YES)
+		a = loading_is_for_training(f, o);
+	if (a == ANSWER_YES)
+		a = rule_at_least(f, FACT_LOADER_WORKERS, 0, o);
+	if (a != ANSWER_YES)
+		return a;
+	say_stage(g, f, x);
+	rule_gain_of_time(x, loading_stage_faster(f, share->high, g->much, stretch),
+			  loading_stage_faster(f, share->value, g->likely, stretch),
+			  loading_stage_faster(f, share->low, g->little, 1));
+	if (x->speedup > 1)
+		snprintf(x->then, sizeof(x->then), "%s",
+			 1 / x->speedup > gpu_floor(f) + 0.01 ? "its own work" : "GPU-bound");
+	x->confidence = g->confidence;
+	return ANSWER_YES;
 }
 
 /* Around the number of workers. */

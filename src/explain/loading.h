@@ -36,6 +36,32 @@ const char *loading_thread(const struct facts *f);
 const char *loading_program(const struct facts *f);
 /* "WHAT in decode (87 %), hottest at data.py:33": evidence from load.place. */
 void loading_because_place(struct finding *x, const struct facts *f, const char *what);
+/* What a second takes when this share of the CPU time of loading becomes `times` as fast: Amdahl. Where the
+ * training loads itself that is a part of its own time (`stretch`: wall time of its for a second on a CPU);
+ * where it waits for workers, a step takes as long as they need, down to what the training takes itself. */
+double loading_stage_faster(const struct facts *f, double share, double times, double stretch);
+/* Is somebody held up by the loading? It waits for workers 5 % of its time, or loads 5 % of it itself,
+ * and the GPU is not busy meanwhile. */
+enum answer loading_holds_up(const struct facts *f, struct opinion *o);
+/* Evidence of who is held up and for how long. */
+void loading_because_held_up(struct finding *x, const struct facts *f);
+/* The loading as a what-if of pipeline.h, in shares of the present time of a step; false: too little is
+ * known. */
+struct pipeline;
+bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipeline *ret);
+/* One kind of work inside of loading that could be done faster or beforehand. */
+struct loading_stage {
+	enum fact_id share;     /* of the time of loading, with its line */
+	double least;           /* from here on it is what loading is about */
+	const char *what;       /* "unpacking compressed data" */
+	const char *fix, *edit; /* "": none */
+	double little, likely,
+	    much; /* times as fast as it may become; INFINITY: it is no longer done */
+	double confidence;
+};
+/* The whole rule for a stage: loading holds somebody up, and this is what it does. */
+enum answer loading_stage_check(const struct loading_stage *g, const struct facts *f,
+				struct opinion *o);
 /* How to have n workers load, in the words of the program's own loader. */
 void loading_fix_workers(struct finding *x, const struct facts *f, int n, bool more);
 

@@ -299,6 +299,13 @@ static void put_rest(struct json *j, const struct verdict *v)
 	if (v->judged || !v->healthy)
 		json_key_bool(j, "healthy", v->healthy);
 	json_key_str(j, "limit", v->limit);
+	if (v->findings.n > 1 && isfinite(v->together)) {
+		json_key_begin(j, "together", '{');
+		json_key_num(j, "speedup", v->together);
+		json_key_num(j, "low", v->together_low);
+		json_key_num(j, "high", v->together_high);
+		json_end(j, '}');
+	}
 	json_key_begin(j, "cannot_tell", '[');
 	for (size_t i = 0; i < v->blind.n; i++) {
 		json_begin(j, '{');

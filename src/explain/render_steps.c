@@ -47,13 +47,30 @@ static void ranks_text(const struct steps *s, char *buf, size_t size)
 		snprintf(buf, size, "; %d ranks", s->ranks);
 }
 
+/* "about 61 steps, about 2.1 a second: nobody marks them, seen by what repeats" */
+static void render_inferred(struct page *p, const struct steps_inferred *x)
+{
+	char count[32], rate[48], all[64] = "";
+
+	if (!(x->rate_hz > 0))
+		return;
+	if (isfinite(x->count))
+		snprintf(all, sizeof(all), "about %s steps, ",
+			 num_count(round(x->count), count, sizeof(count)));
+	page_add(p, W_STEPS, PAGE_PLAIN, "Steps",
+		 "%sabout %s; inferred: nobody marks them, but the loop repeats", all,
+		 step_rate_text(x->rate_hz, rate, sizeof(rate)));
+}
+
 void render_steps(struct page *p, const struct verdict *v, bool all)
 {
 	const struct step_group *g = steps_lead(&v->steps);
 	char count[32], rate[48] = "", a[32], b[32], spread[96] = "", ranks[96];
 
-	if (!g)
+	if (!g) {
+		render_inferred(p, &v->steps.inferred);
 		return;
+	}
 	if (isfinite(g->rate_hz) && g->rate_hz > 0) {
 		char text[40];
 
@@ -70,8 +87,8 @@ void render_steps(struct page *p, const struct verdict *v, bool all)
 	ranks_text(&v->steps, ranks, sizeof(ranks));
 	page_add(p, W_STEPS, PAGE_PLAIN, "Steps", "%s %s%s%s%s%s%s",
 		 num_count((double)g->count, count, sizeof(count)),
-		 g->count == 1 ? "step" : "steps", rate, spread, v->steps.source[0] ? ", by " : "",
-		 v->steps.source, ranks);
+		 g->count == 1 ? "step" : "steps", rate, spread, v->steps.marker[0] ? ", by " : "",
+		 v->steps.marker, ranks);
 	if (!all)
 		return;
 	if (isfinite(g->data_wait))
@@ -86,18 +103,33 @@ void render_steps(struct page *p, const struct verdict *v, bool all)
 			 g->first_loss, g->last_loss);
 }
 
+static void inferred_json(struct json *j, const struct steps *s)
+{
+	json_key_begin(j, "steps", '{');
+	if (isfinite(s->inferred.count))
+		json_key_int(j, "count", llround(s->inferred.count));
+	json_key_num(j, "rate_hz", fact_round(s->inferred.rate_hz));
+	json_key_num(j, "median_s", fact_round(s->inferred.median_s));
+	json_key_str(j, "source", steps_source(s));
+	json_end(j, '}');
+}
+
 void render_steps_json(struct json *j, const struct verdict *v)
 {
 	const struct step_group *g = steps_lead(&v->steps);
 
-	if (!g)
+	if (!g) {
+		if (steps_source(&v->steps))
+			inferred_json(j, &v->steps);
 		return;
+	}
 	json_key_begin(j, "steps", '{');
 	json_key_int(j, "count", (int64_t)g->count);
 	json_key_num(j, "rate_hz", fact_round(g->rate_hz));
 	json_key_num(j, "median_s", fact_round(g->median_s));
 	json_key_num(j, "p95_s", fact_round(g->p95_s));
-	json_key_str(j, "source", v->steps.source[0] ? v->steps.source : NULL);
+	json_key_str(j, "source", steps_source(&v->steps));
+	json_key_str(j, "marker", v->steps.marker[0] ? v->steps.marker : NULL);
 	json_key_int(j, "warm_up", (int64_t)v->steps.warm_up);
 	json_key_num(j, "data_wait_share", fact_round(g->data_wait));
 	json_key_num(j, "aside_share", fact_round(g->aside));

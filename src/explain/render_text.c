@@ -235,6 +235,21 @@ static const char *limit_note(const struct verdict *v)
 	return NULL;
 }
 
+/* Several findings: their gains are not to be added up. */
+static void put_together(struct page *p, const struct verdict *v)
+{
+	struct finding x = { .has_gain = true,
+			     .speedup = v->together,
+			     .low = v->together_low,
+			     .high = v->together_high };
+	char gain[128];
+
+	if (v->findings.n < 2 || !isfinite(v->together) || v->together < 1.005)
+		return;
+	gain_text(&x, gain, sizeof(gain));
+	page_add(p, W_GAIN, PAGE_PLAIN, "Together", "all of them mended: %s", gain);
+}
+
 static void put_findings(struct page *p, const struct verdict *v, bool all)
 {
 	for (size_t i = 0; i < v->findings.n; i++) {
@@ -248,6 +263,7 @@ static void put_findings(struct page *p, const struct verdict *v, bool all)
 		page_add(p, W_FIX - lighter, PAGE_PLAIN, "Fix", "%s", x->fix);
 		put_gain(p, x, lighter);
 	}
+	put_together(p, v);
 	for (size_t i = 0; i < v->notes.n; i++) {
 		const struct finding *x = &v->notes.v[i];
 
@@ -297,8 +313,23 @@ static void put_healthy(struct page *p, const struct verdict *v)
 			 v->blind.n ? ", as far as could be seen" : "");
 }
 
+/* Names of the causes that could not be told for this reason: in short the first few of them. */
+static void list_blind(struct buf *b, const struct verdict *v, const char *why, bool all)
+{
+	size_t n = 0, most = all ? SIZE_MAX : 3;
+
+	for (size_t i = 0; i < v->blind.n; i++) {
+		if (strcmp(v->blind.v[i].why, why) != 0)
+			continue;
+		if (n++ < most)
+			buf_printf(b, "%s%s", n > 1 ? ", " : "", v->blind.v[i].cause);
+	}
+	if (n > most)
+		buf_printf(b, " and %zu more", n - most);
+}
+
 /* Causes that could not be told for the same reason share a line. */
-static void put_blind(struct page *p, const struct verdict *v)
+static void put_blind(struct page *p, const struct verdict *v, bool all)
 {
 	struct buf b;
 
@@ -311,9 +342,7 @@ static void put_blind(struct page *p, const struct verdict *v)
 		if (said)
 			continue;
 		buf_init(&b, 2048);
-		for (size_t j = i; j < v->blind.n; j++)
-			if (strcmp(v->blind.v[j].why, why) == 0)
-				buf_printf(&b, "%s%s", j > i ? ", " : "", v->blind.v[j].cause);
+		list_blind(&b, v, why, all);
 		page_add(p, W_UNKNOWN, PAGE_DIM, "Unknown", "cannot tell %s (%s)", buf_text(&b),
 			 why);
 		buf_done(&b);
@@ -398,7 +427,7 @@ void render_text(const struct verdict *v, const struct render_style *style, stru
 	put_level(&p, v, all);
 	/* Too short to judge is said already. */
 	if (all || !v->healthy || !too_short(v))
-		put_blind(&p, v);
+		put_blind(&p, v, all);
 	put_overhead(&p, v);
 	page_write(&p, style->max_lines, style->color, out);
 	page_done(&p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A census of the steps of a run: how many, how fast, of which rank, from where on they are steady;
- * which of them took unusually long; what the scalars did. From what the training said itself; a run
- * that said nothing has none of it.
+ * which of them took unusually long; what the scalars did. From what the training said itself; of a run
+ * that said nothing it may be seen how often it repeats, and no more.
  *
  * The time of a step is without the evaluation and checkpoints that fell into it (phase_is_aside).
  */
@@ -33,19 +33,31 @@ struct step_group {
 	double own_work_s, comm_wait_s;
 };
 
+/* Steps that nobody marked, from what repeats (steps_infer.c): about. NAN: not known. */
+struct steps_inferred {
+	double rate_hz, median_s;
+	double count; /* in the steady window */
+};
+
 struct steps {
-	char source[32];               /* who marks them, safe to show; "" nobody */
-	VEC(struct step_group) groups; /* by rank, then by first step */
-	size_t lead;                   /* the one that stands for the run */
-	int ranks;                     /* distinct ranks; 0: not known */
+	char marker[32];                /* who marks them, safe to show: "torch"; "" nobody */
+	struct steps_inferred inferred; /* where nobody does: then there are no groups */
+	VEC(struct step_group) groups;  /* by rank, then by first step */
+	size_t lead;                    /* the one that stands for the run */
+	int ranks;                      /* distinct ranks; 0: not known */
 	/* Steady stretch of the lead; to = from: none. */
 	int64_t from_ns, to_ns;
 	uint64_t first, last; /* numbers of its steps */
 	size_t warm_up;       /* steps that are not in it */
 };
 
+/* "hook": a framework's, put in by Spotter; "mark": the program's own; "inferred"; NULL: no steps. */
+const char *steps_source(const struct steps *s);
 /* 0 or -ENOMEM; nothing said: groups.n is 0. */
 int steps_take(const struct window *whole, struct steps *ret);
+/* For a training that said nothing. 0 or -ENOMEM; none, or not sure: all NAN. */
+struct scene;
+int steps_infer(const struct scene *s, struct steps_inferred *ret);
 void steps_done(struct steps *s);
 const struct step_group *steps_lead(const struct steps *s);                   /* NULL: no steps */
 const struct step_group *steps_group(const struct steps *s, uint32_t entity); /* NULL */

@@ -109,6 +109,8 @@ struct verdict {
 	bool level_refused;  /* ...it was refused, and something can be done about it */
 	VEC(struct finding) findings; /* ranked by gain */
 	VEC(struct finding) notes;
+	/* With all findings mended, when there are several: not their sum. NAN otherwise. */
+	double together, together_low, together_high;
 	VEC(struct cannot_tell) blind;
 	bool healthy;      /* nothing was found... */
 	bool judged;       /* ...though the run was long enough to be judged */

@@ -30,6 +30,7 @@ static const struct {
 } flag_names[] = {
 	{ STACK_PARTIAL, "partial" }, { STACK_UNPROVEN, "unproven" }, { STACK_JOINED, "joined" },
 	{ STACK_GIL, "gil" },         { STACK_HELD, "held" },         { STACK_PYTHON, "python" },
+	{ STACK_GC, "gc" },
 };
 
 const char *stack_flag_name(unsigned bit)

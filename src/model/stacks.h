@@ -49,6 +49,7 @@ enum stack_flag {
 	STACK_JOINED = 4,
 	STACK_GIL = 8,   /* it held the GIL */
 	STACK_HELD = 16, /* not read again: it had not run since it was (told by no sampler yet) */
+	STACK_GC = 64,   /* it held the GIL while its interpreter collected garbage */
 	STACK_PYTHON = 32, /* a thread of an interpreter; without a node it runs no Python code */
 };
 

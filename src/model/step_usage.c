@@ -100,6 +100,13 @@ static double growth(const struct window *w, enum metric_id m, uint32_t id, int6
 	return counter_growth(x.value[0], x.value[1]);
 }
 
+enum metric_id step_tick_metric(const struct window *w)
+{
+	double last;
+
+	return window_last(w, M_HOST_SWITCHES, ID_HOST, &last) ? M_HOST_SWITCHES : M_SELF_TICKS;
+}
+
 struct ticks {
 	int64_t from_ns; /* of the step */
 	bool before;     /* there is one shortly before it */
@@ -123,6 +130,8 @@ static bool take_tick(const struct point *p, void *arg)
  * thinned. */
 static int64_t period_in(const struct window *w, double seconds)
 {
+	enum metric_id tick = step_tick_metric(w);
+	uint32_t whose = tick == M_HOST_SWITCHES ? ID_HOST : ID_SELF;
 	double hz = window_run(w)->hz, period;
 	struct ticks x = { .from_ns = w->from_ns };
 	int64_t around;
@@ -133,10 +142,10 @@ static int64_t period_in(const struct window *w, double seconds)
 	/* One before it as well, or what a counter grew by since then is not the step's alone. */
 	around = w->from_ns - (int64_t)(fmin(fmax(3 / hz, seconds), 600) * 1e9);
 	x.before = around <= window_run(w)->started_mono_ns;
-	w->ops->each(w->src, M_SELF_TICKS, ID_SELF, around, w->to_ns, 0, take_tick, &x);
+	w->ops->each(w->src, tick, whose, around, w->to_ns, 0, take_tick, &x);
 	if (x.n == 2 && x.before)
 		return x.t_ns[1] > x.t_ns[0] ? x.t_ns[1] - x.t_ns[0] : 0;
-	if (x.n || window_last(w, M_SELF_TICKS, ID_SELF, &period))
+	if (x.n || window_last(w, tick, whose, &period))
 		return 0;
 	/* not recorded: by the rate alone */
 	period = step_sample_period(w);

@@ -19,6 +19,9 @@ struct step_usage {
 
 /* Time between two samples around then, in seconds. */
 double step_sample_period(const struct window *w);
+/* A series that has a value for every tick: switches of the machine, of which there always are some
+ * (ID_HOST); without them the number of ticks (ID_SELF), which is told once a second. */
+enum metric_id step_tick_metric(const struct window *w);
 /* False: the step is too short, or its times make no sense; *ret is then all NAN. */
 bool step_usage(const struct window *w, const struct window_step *s, struct step_usage *ret);
 /* Is this process on this GPU, as far as the driver says? */

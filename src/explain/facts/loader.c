@@ -237,12 +237,27 @@ static void fed(const struct activity *a, const struct act_thread *critical, str
 	fact_set(f, FACT_LOADER_FED, all > 0 ? seconds / all : 0);
 }
 
+/* What hooks heard of the program's loader: the last word before the end of the window. */
+static void settings(const struct scene *s, uint32_t process, struct facts *f)
+{
+	const struct window_scalar *v;
+	size_t n = 0;
+
+	v = s->whole->ops->settings ? s->whole->ops->settings(s->whole->src, &n) : NULL;
+	fact_absent(f, FACT_LOADER_PREFETCH, "what the program set was not heard");
+	for (size_t i = 0; i < n; i++)
+		if (v[i].entity == process && v[i].t_ns <= s->steady.to_ns && v[i].value >= 1 &&
+		    v[i].value <= 1024 && strcmp(v[i].name, "dataloader.prefetch_factor") == 0)
+			fact_set(f, FACT_LOADER_PREFETCH, v[i].value);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
-	static const enum fact_id ids[] = { FACT_LOADER_WORKERS,   FACT_LOADER_BUSY,
-					    FACT_LOADER_QUEUED,    FACT_LOADER_STORAGE,
-					    FACT_LOADER_IDLE,      FACT_LOADER_LINE,
-					    FACT_LOADER_FRAMEWORK, FACT_LOADER_FED };
+	static const enum fact_id ids[] = { FACT_LOADER_PREFETCH, FACT_LOADER_WORKERS,
+					    FACT_LOADER_BUSY,     FACT_LOADER_QUEUED,
+					    FACT_LOADER_STORAGE,  FACT_LOADER_IDLE,
+					    FACT_LOADER_LINE,     FACT_LOADER_FRAMEWORK,
+					    FACT_LOADER_FED };
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);
@@ -264,6 +279,7 @@ static void compute(const struct scene *s, struct facts *f)
 	fact_set_subject(f, FACT_LOADER_WORKERS, 0,
 			 c.threads > c.processes ? "threads" : "processes");
 	set_crew(f, &c);
+	settings(s, critical->process, f);
 	fed(a, critical, f);
 	framework(s, f);
 	line(a, critical, f);

@@ -175,3 +175,20 @@ void heat_done(struct heat *h)
 	vec_done(&h->functions);
 	vec_done(&h->lines);
 }
+
+double stacked_topics(const struct activity *a, const struct act_thread *t, uint32_t topics,
+		      struct heat *heat)
+{
+	double seconds = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (r->unknown || !(r->topics & topics))
+			continue;
+		seconds += r->seconds;
+		if (heat && (r->place || r->leaf))
+			heat_add(heat, a->book, r->place ? r->place : r->leaf, r->seconds);
+	}
+	return seconds;
+}

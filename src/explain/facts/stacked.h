@@ -23,6 +23,12 @@ bool stacked_loads(const struct act_row *r, bool worker);
 /* Was it ever seen to run Python? */
 bool stacked_has_python(const struct activity *a, const struct act_thread *t);
 
+/* Seconds of a thread in stacks that are about any of these topics (TOPIC_BIT()s), of what is known; with
+ * `heat` their innermost lines of the program's own (or, without any, of a library) are added to it. */
+struct heat;
+double stacked_topics(const struct activity *a, const struct act_thread *t, uint32_t topics,
+		      struct heat *heat);
+
 /* A number for a function of a book: its texts are each once, so their addresses tell functions apart. */
 uint64_t stacked_function(const struct place *p);
 

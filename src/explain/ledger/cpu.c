@@ -113,7 +113,7 @@ static int take_thread(const struct activity *a, const struct act_thread *t, dou
 			continue;
 		spun += spins ? part : 0;
 		r = tops_add(&x->tops[spins ? ROLE_SPIN_WAIT : t->role], a, row->leaf, row->native,
-			     part);
+			     true, part);
 	}
 	x->line[t->role].seconds += seconds - spun;
 	x->line[ROLE_SPIN_WAIT].seconds += spun;

@@ -70,6 +70,10 @@ bool phase_state(enum phase p, enum wait_kind kind, bool theirs, enum time_state
  * are read and pools that work are anybody's. */
 bool phase_is_training(const struct phase_rule *r);
 const char *phase_name(enum phase p);
+/* Does a row of a table hold for this place? by_line: only rows of lines can, otherwise those of its kind.
+ * A line that is a comment is no line of code (the file has changed): nothing holds. */
+bool phase_holds(enum phase_by by, const char *file, const char *name, const struct place *p,
+		 bool by_line);
 
 /* Does a pattern with '*' hold for all of a text? */
 bool phase_glob(const char *pattern, size_t n, const char *text, size_t len);

@@ -163,34 +163,41 @@ static bool library(const char *names, const char *path)
 	return false;
 }
 
-static bool holds(const struct phase_rule *r, const struct place *p)
+static bool holds(enum phase_by by, const char *file, const char *name, const struct place *p)
 {
-	switch (r->by) {
+	switch (by) {
 	case PHASE_BY_FRAME:
 		/* a module that is being imported does not do what it is for */
-		if (!*r->name && strcmp(p->function, "<module>") == 0)
+		if (!*name && strcmp(p->function, "<module>") == 0)
 			return false;
-		return phase_function(r->name, p->function, *r->file) &&
-		       phase_file(r->file, p->file);
+		return phase_function(name, p->function, *file) && phase_file(file, p->file);
 	case PHASE_BY_LINE:
-		return in_line(r->name, p->source);
+		return in_line(name, p->source);
 	case PHASE_BY_NATIVE:
-		return library(r->file, p->file) && phase_function(r->name, p->function, false);
+		return library(file, p->file) && phase_function(name, p->function, false);
 	}
 	return false;
 }
 
+bool phase_holds(enum phase_by by, const char *file, const char *name, const struct place *p,
+		 bool by_line)
+{
+	enum phase_by wanted = p->kind == PLACE_NATIVE ? PHASE_BY_NATIVE
+			       : by_line               ? PHASE_BY_LINE
+						       : PHASE_BY_FRAME;
+
+	if (by != wanted || (by == PHASE_BY_LINE && (!*p->source || *p->source == '#')))
+		return false;
+	return holds(by, file, name, p);
+}
+
 int phase_match(const struct place *p, bool by_line)
 {
-	enum phase_by by = p->kind == PLACE_NATIVE ? PHASE_BY_NATIVE
-			   : by_line               ? PHASE_BY_LINE
-						   : PHASE_BY_FRAME;
+	for (size_t i = 0; i < n_phase_rules; i++) {
+		const struct phase_rule *r = &phase_rules[i];
 
-	/* "# loss.item()": a line that is a comment is no line of code, the file has changed */
-	if (by_line && (!*p->source || *p->source == '#'))
-		return -1;
-	for (size_t i = 0; i < n_phase_rules; i++)
-		if (phase_rules[i].by == by && holds(&phase_rules[i], p))
+		if (phase_holds(r->by, r->file, r->name, p, by_line))
 			return (int)i;
+	}
 	return -1;
 }

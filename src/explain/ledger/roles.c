@@ -42,6 +42,9 @@ const struct role_rule role_rules[] = {
 	{ ROLE_TOKENIZER_THREADS, ROLE_BY_THREAD, "", "tokenizers*|rayon*" },
 	{ ROLE_OTHER, ROLE_BY_THREAD, "", "tensorboard*|wandb*|*logger*|Logger*|tqdm*|IOLoop*|ZMQbg*|jupyter*" },
 
+	/* Threads the kernel adds to a process that asked for it: io_uring (5.12), vhost (6.4). */
+	{ ROLE_KERNEL_SIDE, ROLE_BY_THREAD, "", "iou-wrk-*|iou-sqp-*|vhost-*" },
+
 	/* --- by the library they run in */
 	{ ROLE_COMM_THREADS, ROLE_BY_LIBRARY, "", "libnccl*|librccl*|libgloo*|libmpi*|libucp*|libucs*|libfabric*|libibverbs*" },
 	{ ROLE_BLAS_THREADS, ROLE_BY_LIBRARY, "", "libgomp*|libiomp5*|libomp*|libopenblas*|libmkl*|libblis*|libtbb*|libscipy_openblas*" },

@@ -34,7 +34,7 @@ static int add_state(const struct scene *s, const struct act_thread *t, enum tim
 
 		if (row->state == state && !row->unknown)
 			r = tops_add(&tops, &s->activity, row->place ? row->place : row->leaf,
-				     row->place ? 0 : row->native, row->seconds);
+				     row->place ? 0 : row->native, row->on_cpu, row->seconds);
 	}
 	if (r == 0)
 		tops_put(&tops, 0, l);

@@ -14,11 +14,12 @@
 static const double least = 0.01;
 
 int tops_add(struct tops *t, const struct activity *a, uint32_t place, uint32_t native,
-	     double seconds)
+	     bool sampled, double seconds)
 {
 	const struct place *at = stack_book_find_place(a->book, place);
 	const struct place *inside = stack_book_find_place(a->book, native);
 	uint64_t key = (uint64_t)place << 32 | native;
+	double inner = !inside ? 0 : sampled ? 2 * seconds : seconds;
 	struct top_entry *x;
 	uint32_t row;
 
@@ -27,12 +28,13 @@ int tops_add(struct tops *t, const struct activity *a, uint32_t place, uint32_t 
 		return 0;
 	if (map_get(&t->by_key, key, &row)) {
 		t->rows.v[row].seconds += seconds;
+		t->rows.v[row].inner += inner;
 		return 0;
 	}
 	x = vec_push(&t->rows);
 	if (!x || !map_put(&t->by_key, key, (uint32_t)(t->rows.n - 1)))
 		return -ENOMEM;
-	*x = (struct top_entry){ place, native, seconds, at, inside };
+	*x = (struct top_entry){ place, native, seconds, inner, at, inside };
 	return 0;
 }
 
@@ -97,7 +99,7 @@ static const struct top_entry *hottest(const struct top_entry *v, size_t n, bool
 		for (size_t k = 0; k < n; k++)
 			if (native ? v[k].inside == v[i].inside
 				   : of(&v[k])->line == of(&v[i])->line)
-				sum += v[k].seconds;
+				sum += native ? v[k].inner : v[k].seconds;
 		if (sum > *ret || (sum == *ret && best && of(&v[i])->line < of(best)->line)) {
 			*ret = sum;
 			best = &v[i];

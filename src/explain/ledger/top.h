@@ -11,6 +11,7 @@
 struct top_entry {
 	uint32_t place, native; /* 0: none */
 	double seconds;
+	double inner;                    /* seconds its native place stands for */
 	const struct place *at, *inside; /* of the two, or NULL */
 };
 
@@ -21,9 +22,10 @@ struct tops {
 };
 
 /* place: innermost Python line (0: none), native: innermost native place (0: none). Time without either is
- * in the total only. 0 or -ENOMEM. */
+ * in the total only. sampled: it ran, so it was asked for its native place in every other look at most
+ * (engine/stack_leaf.c), and one that was had stands for two. 0 or -ENOMEM. */
 int tops_add(struct tops *t, const struct activity *a, uint32_t place, uint32_t native,
-	     double seconds);
+	     bool sampled, double seconds);
 /* The functions with most of it into l->top, with their shares of the total (or of `total`, if that is
  * more). A function's line is its hottest; native code that takes most of it is named behind it. The
  * rows are in any order afterwards. */

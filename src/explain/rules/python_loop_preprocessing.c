@@ -20,29 +20,7 @@
 
 static const double python_least = 0.3;   /* of the CPU time of loading */
 static const double loading_least = 0.03; /* cores */
-static const double wait_least = 0.05;
 static const double likely = 10, little = 3;
-
-/* What a second takes when this share of the CPU time of loading becomes `times` as fast. */
-static double then(const struct facts *f, double python, double times, double stretch)
-{
-	double saved = python * (1 - 1 / times), wait;
-	double left = 1, busy, load;
-
-	wait = fact_or(f, FACT_TIME_DATA_WAIT, 0) - fact_or(f, FACT_TIME_TAKING, 0);
-
-	if (f->v[FACT_LOADER_WORKERS].value < loading_workers_least) {
-		/* on a CPU in the training thread: what of its time that is */
-		load = fmin(f->v[FACT_LOAD_CPU].value, f->v[FACT_TIME_DATA_LOAD].value);
-		left = 1 - load * stretch * saved;
-	} else if (wait >= wait_least) {
-		/* the part of a worker's cycle that is on a CPU */
-		busy = fact_or(f, FACT_LOADER_BUSY, 0) /
-		       fmax(1 - fact_or(f, FACT_LOADER_IDLE, 0), 0.1);
-		left = fmax(1 - wait, 1 - fmin(1, busy) * saved);
-	}
-	return fmax(fmax(left, loading_least_left), fact_or(f, FACT_GPU_BUSY, 0));
-}
 
 static void say(struct finding *x, const struct facts *f)
 {
@@ -94,8 +72,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 					   "is known from native stacks only (level L3)");
 	if (a != ANSWER_YES)
 		return a;
-	a = answer_and(rule_at_least(f, FACT_GPU_BUSY, 0, o),
-		       rule_at_least(f, FACT_LOADER_WORKERS, 0, o));
+	/* That has a name and a fix of its own. */
+	a = answer_not(rule_at_least(f, FACT_LOAD_TOKENIZE, fmax(0.3, 0.7 * py->value), o));
+	a = answer_and(a, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0, o),
+				     rule_at_least(f, FACT_LOADER_WORKERS, 0, o)));
 	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));
 	if (f->v[FACT_LOADER_WORKERS].known &&
 	    f->v[FACT_LOADER_WORKERS].value >= loading_workers_least)
@@ -103,9 +83,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);
-	rule_gain_of_time(x, then(f, py->high, INFINITY, loading_wall_per_cpu(f)),
-			  then(f, py->value, likely, loading_wall_per_cpu(f)),
-			  then(f, py->low, little, 1));
+	rule_gain_of_time(x, loading_stage_faster(f, py->high, INFINITY, loading_wall_per_cpu(f)),
+			  loading_stage_faster(f, py->value, likely, loading_wall_per_cpu(f)),
+			  loading_stage_faster(f, py->low, little, 1));
 	if (x->speedup > 1)
 		snprintf(x->then, sizeof(x->then), "%s",
 			 1 / x->speedup > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work"

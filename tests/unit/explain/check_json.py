@@ -25,7 +25,7 @@ KEYS = {
 }
 # What only a run has whose training says something.
 SAID = {"steps", "ranks"}
-STEPS = {"count", "rate_hz", "median_s", "p95_s", "source", "warm_up", "data_wait_share", "aside_share", "first_loss",
+STEPS = {"count", "rate_hz", "median_s", "p95_s", "source", "marker", "warm_up", "data_wait_share", "aside_share", "first_loss",
          "last_loss"}
 RANK = {"rank", "host", "pid", "steps", "rate_hz", "median_s", "data_wait_share", "own_work_s", "comm_wait_s"}
 # What only a run with stacks has, and a level that is as high as it gets has no reason.

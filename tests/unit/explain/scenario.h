@@ -26,7 +26,7 @@
  *	stack 5 = 1 7 9                 a stack of these places, outermost first
  *	does 30 5 pipe 0.61 peer 21     thread (or several: 31,32), stack (0: none), what it does
  *					(wait_kind_name), share of its time; then: peer PROCESS, on
- *					KIND, gil, partial, unproven, joined, python, from 3 to 12
+ *					KIND, gil, gc, partial, unproven, joined, python, from 3 to 12
  *	steps 100 every 0.25 from 2     so many steps of 0.25 s, the first begins at 2; then: of 20
  *					(process), rank 0, loss 2.3 to 0.1, wait 0.01 (seconds for data
  *					in each), source torch, first 1 (its number), but 40 takes 3 (s),

@@ -99,9 +99,10 @@ static uint8_t flag_of(const char *word)
 		const char *name;
 		enum stack_flag flag;
 	} flags[] = {
-		{ "gil", STACK_GIL },       { "partial", STACK_PARTIAL },
-		{ "joined", STACK_JOINED }, { "unproven", STACK_UNPROVEN },
-		{ "held", STACK_HELD },     { "python", STACK_PYTHON },
+		{ "gil", STACK_GIL },           { "gc", STACK_GC },
+		{ "partial", STACK_PARTIAL },   { "joined", STACK_JOINED },
+		{ "unproven", STACK_UNPROVEN }, { "held", STACK_HELD },
+		{ "python", STACK_PYTHON },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

@@ -1,90 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What threads did, from stacks: each sample's state, its weight against the kernel's accounts, roles,
- * the critical thread, and the two ledgers made of it.
+ * What threads did, from stacks: each sample's state, its weight against the kernel's accounts, and
+ * the two ledgers made of it. Roles: test_activity_roles.c.
  */
 #include "../unit.h"
 
+#include "activity_world.h"
 #include "explain/render.h"
-#include "explain/scene.h"
-#include "scenario.h"
 
 #include <math.h>
-
-/* Places and stacks of all tests; 10 s, one process of one thread. */
-#define SITE "/usr/lib/python3/dist-packages/"
-static const char base[] =
-    "run 10\nexit 0\nmachine 4 1\nprocess 20 100 python3\nthread 30 20 100 python3\n"
-    "place 1 /home/u/train.py 9 train source for b in loader:\n"
-    "place 2 " SITE "torch/utils/data/dataloader.py 900 _try_get_data\n"
-    "place 3 " SITE "torch/utils/data/dataloader.py 600 _SingleProcessDataLoaderIter._next_data\n"
-    "place 4 /home/u/data.py 5 Photos.__getitem__ source return decode(x)\n"
-    "place 5 " SITE "torch/nn/modules/module.py 1500 Module._call_impl\n"
-    "place 6 /home/u/train.py 20 train source total += loss.item()\n"
-    "place 7 /home/u/train.py 12 train source x = x.to(device)\n"
-    "place 8 " SITE "torch/serialization.py 300 save\n"
-    "place 9 " SITE "torch/utils/data/_utils/worker.py 308 _worker_loop\n"
-    "place 10 /usr/lib/python3.11/multiprocessing/queues.py 103 Queue.get\n"
-    "place 11 " SITE "torch/distributed/distributed_c10d.py 2000 all_reduce\n"
-    "place 12 /home/u/data.py 30 helper source x += 1\n"
-    "place 13 " SITE "torch/utils/data/_utils/pin_memory.py 50 _pin_memory_loop\n"
-    "place 14 " SITE "torch/distributed/run.py 900 main\n"
-    "place 15 " SITE "tqdm/std.py 1100 tqdm.__iter__\n"
-    "place 16 /home/u/data.py 31 helper source y += 1\n"
-    "native 20 /usr/lib/libcuda.so.1 cuStreamSynchronize\n"
-    "native 21 /usr/lib/libjpeg.so.62 jpeg_read_scanlines\n"
-    "native 22 /usr/lib/libgomp.so.1\n"
-    "native 23 /usr/lib/libpython3.11.so.1.0 _PyEval_EvalFrameDefault\n"
-    "stack 1 = 1\nstack 2 = 1 2\nstack 3 = 1 3 4\nstack 4 = 1 5\nstack 5 = 6\nstack 6 = 7\n"
-    "stack 7 = 1 8\nstack 8 = 9 4 21\nstack 9 = 9 10\nstack 10 = 1 11\nstack 11 = 1 12\n"
-    "stack 12 = 13\nstack 13 = 14\nstack 14 = 1 5 20\nstack 15 = 22\nstack 16 = 1 10\n"
-    "stack 17 = 15 2\nstack 18 = 1 16\nstack 19 = 6 23\nstack 20 = 1 5 22\nstack 21 = 1 20\n";
-
-struct world {
-	struct scenario s;
-	struct history *h;
-	struct window w;
-	struct scene scene;
-};
-
-/* run_level: what the recorder reached, 0: what a scenario has by itself */
-static void open_world_at(struct world *x, const char *more, int run_level)
-{
-	char text[8192];
-
-	*x = (struct world){ 0 };
-	assert_true(snprintf(text, sizeof(text), "%s%s", base, more) < (int)sizeof(text));
-	scenario_parse(&x->s, text);
-	x->s.run.level = run_level ? run_level : x->s.run.level;
-	x->h = scenario_play(&x->s, M_NONE, 0);
-	x->w = history_window(x->h, 0);
-	assert_int_equal(scene_open(&x->scene, &x->w, x->w.from_ns, x->w.to_ns), 0);
-}
-
-static void open_world(struct world *x, const char *more)
-{
-	open_world_at(x, more, 0);
-}
-
-static void close_world(struct world *x)
-{
-	scene_done(&x->scene);
-	history_free(x->h);
-	scenario_done(&x->s);
-}
-
-static const struct act_thread *thread_of(const struct world *x, uint32_t id)
-{
-	uint32_t at = 0;
-
-	assert_true(map_get(&x->scene.activity.by_id, id, &at));
-	return &x->scene.activity.threads.v[at];
-}
-
-static bool close_to(double a, double b)
-{
-	return fabs(a - b) < 1e-6;
-}
 
 static void balances(const struct act_thread *t)
 {
@@ -270,32 +194,6 @@ static void gil(void **state)
 	close_world(&x);
 }
 
-static void roles(void **state)
-{
-	struct world x;
-
-	(void)state;
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "thread 32 20 102 python3\nthread 33 20 103 pt_autograd_0\n"
-		       "thread 34 20 104 python3\nthread 35 21 105 python3\n"
-		       "process 22 106 ptxas\nthread 36 22 106 ptxas\n"
-		       "does 30 2 poll 1 on pipe peer 21\ndoes 31 8 running 0.6\n"
-		       "does 31 9 pipe 0.4\ndoes 32 12 lock 1\ndoes 33 0 lock 1\n"
-		       "does 34 15 lock 1\ndoes 35 11 lock 1\ndoes 36 0 running 1\n");
-	assert_int_equal(thread_of(&x, 30)->role, ROLE_MAIN);
-	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
-	assert_int_equal(thread_of(&x, 32)->role, ROLE_PIN_THREAD);
-	assert_int_equal(thread_of(&x, 33)->role, ROLE_FRAMEWORK_THREADS);
-	assert_int_equal(thread_of(&x, 34)->role, ROLE_BLAS_THREADS);
-	assert_int_equal(thread_of(&x, 35)->role, ROLE_LOADER_WORKER);
-	assert_int_equal(thread_of(&x, 36)->role, ROLE_CHILD);
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 30));
-	/* a worker that waits to be asked is idle */
-	assert_true(close_to(thread_of(&x, 31)->state[TIME_IDLE], 4));
-	assert_true(close_to(thread_of(&x, 31)->state[TIME_DATA_LOAD], 6));
-	close_world(&x);
-}
-
 /* A pipe from a worker, read by code nobody knows. */
 static void peer(void **state)
 {
@@ -309,79 +207,6 @@ static void peer(void **state)
 	open_world(&x, "process 21 101 cat\nthread 31 21 101 cat\n"
 		       "does 30 11 pipe 1 peer 21\ndoes 31 0 running 1\n");
 	assert_true(close_to(thread_of(&x, 30)->state[TIME_OTHER], 10));
-	close_world(&x);
-}
-
-/* A launcher that waits, workers that wait for work, ranks: the one with most work of its own. */
-static void critical(void **state)
-{
-	struct world x;
-
-	(void)state;
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "process 22 102 python3\nthread 32 22 102 python3\n"
-		       "process 23 103 python3\nthread 33 23 103 python3\n"
-		       "thread.cpu@31 0 4\nthread.cpu@32 0 7\n"
-		       "thread.run_delay@31 0 0\nthread.run_delay@32 0 0\n"
-		       "does 30 13 sleep 0.99\ndoes 31 4 running 0.4\ndoes 31 10 lock 0.6\n"
-		       "does 32 4 running 0.7\ndoes 32 10 lock 0.3\ndoes 33 8 running 1\n");
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 32));
-	assert_int_equal(thread_of(&x, 31)->role, ROLE_MAIN);
-	assert_int_equal(thread_of(&x, 33)->role, ROLE_LOADER_WORKER);
-	assert_int_equal(thread_of(&x, 30)->role, ROLE_CHILD);
-	close_world(&x);
-	/* a third of a short run is the launcher's own start */
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "does 30 13 poll 0.66\ndoes 30 11 running 0.34\ndoes 31 4 running 0.4\n");
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
-	close_world(&x);
-	/* ...but one that waits for a child that does not train is no launcher */
-	open_world(&x, "process 21 101 gzip\nthread 31 21 101 gzip\n"
-		       "does 30 13 poll 0.66\ndoes 30 11 running 0.34\ndoes 31 0 running 1\n");
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 30));
-	close_world(&x);
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "does 30 0 child 1\ndoes 31 4 running 0.4\n");
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
-	close_world(&x);
-}
-
-/* A training below a shell that loads for most of its time is no worker; one that a training started
- * to serve a queue is. */
-static void loading_child(void **state)
-{
-	struct world x;
-
-	(void)state;
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "does 30 0 child 1\ndoes 31 3 running 0.8\ndoes 31 11 running 0.2\n");
-	assert_int_equal(thread_of(&x, 31)->role, ROLE_MAIN);
-	assert_true(close_to(thread_of(&x, 31)->state[TIME_DATA_LOAD], 8));
-	close_world(&x);
-	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
-		       "place 30 /usr/lib/python3.9/multiprocessing/process.py 300 _bootstrap\n"
-		       "stack 30 = 30 12\nstack 31 = 30 10\n"
-		       "does 30 16 poll 0.9 on pipe\ndoes 30 11 running 0.1\n"
-		       "does 31 30 running 0.9\ndoes 31 31 pipe 0.1\n");
-	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
-	assert_true(close_to(thread_of(&x, 31)->state[TIME_IDLE], 1));
-	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 9));
-	close_world(&x);
-}
-
-static void in_a_thread(void **state)
-{
-	struct world x;
-
-	(void)state;
-	open_world(&x, "thread 31 20 101 python3\nthread 32 20 102 python3\n"
-		       "place 30 /usr/lib/python3.9/threading.py 1053 join\nstack 30 = 1 30\n"
-		       "does 30 30 lock 1\ndoes 31 4 running 0.5\ndoes 31 2 lock 0.5\n"
-		       "does 32 16 lock 1\n");
-	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
-	/* a thread that waits to be given something all day: idle, and no loader */
-	assert_int_equal(thread_of(&x, 32)->role, ROLE_OTHER);
-	assert_true(close_to(thread_of(&x, 32)->state[TIME_IDLE], 10));
 	close_world(&x);
 }
 
@@ -437,6 +262,36 @@ static void ledgers(void **state)
 	assert_true(v.time_error > 0.01 && v.time_error < 0.1);
 	verdict_done(&v);
 	close_world(&x);
+}
+
+/* A running thread is asked for its native code in every other look at most: a third of the samples with
+ * it is most of the time in it, a fifth is not. */
+static void native_in_python(void **state)
+{
+	static const struct {
+		const char *does, *function;
+	} rows[] = {
+		{ "does 30 3 running 0.67\ndoes 30 24 running 0.33\n",
+		  "Photos.__getitem__ -> jpeg_read_scanlines" },
+		{ "does 30 3 running 0.8\ndoes 30 24 running 0.2\n", "Photos.__getitem__" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct verdict v = { 0 };
+		struct world x;
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 "stack 24 = 1 3 4 21\nproc.cpu@20 0 10\njob.cpu 0 10\n"
+			 "thread.cpu@30 0 10\nthread.run_delay@30 0 0\n%s",
+			 rows[i].does);
+		open_world(&x, text);
+		assert_int_equal(explain(&x.w, &v), 0);
+		assert_string_equal(line_of(&v, "main")->top[0].function, rows[i].function);
+		verdict_done(&v);
+		close_world(&x);
+	}
 }
 
 static void level(void **state)
@@ -565,10 +420,9 @@ int main(void)
 		cmocka_unit_test(not_invented),
 		cmocka_unit_test(partial),
 		cmocka_unit_test(gil),
-		cmocka_unit_test(roles),
 		cmocka_unit_test(peer),
-		cmocka_unit_test(critical),
 		cmocka_unit_test(ledgers),
+		cmocka_unit_test(native_in_python),
 		cmocka_unit_test(level),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(imports),
@@ -576,8 +430,6 @@ int main(void)
 		cmocka_unit_test(wilson),
 		cmocka_unit_test(without),
 		cmocka_unit_test(no_device),
-		cmocka_unit_test(loading_child),
-		cmocka_unit_test(in_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

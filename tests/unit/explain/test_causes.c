@@ -42,7 +42,7 @@ static void rules_have_pages(void **state)
 			fail_msg("no page '%s'", path);
 	}
 	assert_true(n >= 4);
-	assert_false(cause_implemented(cause_find("tokenization")));
+	assert_false(cause_implemented(cause_find("no_tensor_cores")));
 	assert_true(cause_implemented(cause_find("cpu_bound")));
 }
 

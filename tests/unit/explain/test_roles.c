@@ -80,6 +80,7 @@ static void texts(void **state)
 		{ ROLE_BY_THREAD, "tf_Compute", ROLE_FRAMEWORK_THREADS },
 		{ ROLE_BY_THREAD, "cuda-EvtHandlr", ROLE_FRAMEWORK_THREADS },
 		{ ROLE_BY_THREAD, "rayon-3", ROLE_TOKENIZER_THREADS },
+		{ ROLE_BY_THREAD, "iou-wrk-4711", ROLE_KERNEL_SIDE },
 		{ ROLE_BY_THREAD, "python3", -1 },
 		{ ROLE_BY_THREAD, "", -1 },
 		{ ROLE_BY_LIBRARY, "libgomp.so.1", ROLE_BLAS_THREADS },

@@ -89,7 +89,7 @@ static void counted(void **state)
 	is_near(g->data_wait, 0.2, 1e-6);
 	is_near(g->first_loss, 2.3, 1e-9);
 	is_near(g->last_loss, 0.3, 1e-9);
-	assert_string_equal(x.v.steps.source, "torch");
+	assert_string_equal(x.v.steps.marker, "torch");
 	is_near(after(&x, x.v.from_ns), 5.25, 1e-6);
 	is_near(after(&x, x.v.to_ns), 55, 1e-6);
 	is_near(x.v.step_wall_s, 0.25, 1e-6);
@@ -98,7 +98,8 @@ static void counted(void **state)
 			 "by torch\n"));
 	assert_true(says(&x, 0, "steps 2 to 200, without start-up"));
 	assert_true(json_says(&x, "\"count\": 200"));
-	assert_true(json_says(&x, "\"source\": \"torch\""));
+	assert_true(json_says(&x, "\"source\": \"hook\""));
+	assert_true(json_says(&x, "\"marker\": \"torch\""));
 	close_world(&x);
 }
 

@@ -59,7 +59,10 @@ static struct history *play(void)
 		frame_begin(&f, AT(t), AT(t));
 		if (!i)
 			announce(&f);
-		frame_put(&f, M_SELF_TICKS, ID_SELF, i + 1);
+		/* as the recorder does: itself once a second, the machine every tick */
+		if (i % 10 == 0)
+			frame_put(&f, M_SELF_TICKS, ID_SELF, i + 1);
+		frame_put(&f, M_HOST_SWITCHES, ID_HOST, 1000 + 7 * i);
 		frame_put(&f, M_JOB_CPU, ID_JOB, llround((t + fmax(0, t - 5) * 2) * 1e9));
 		frame_put(&f, M_JOB_RSS, ID_JOB, 1000);
 		frame_put(&f, M_PROC_CPU, RANK0, llround(t * 1e9));

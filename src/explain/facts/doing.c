@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the critical thread is about, by topic: how much of its time goes into checkpoints, logs, waiting for
+ * values of the device and so on, and the line of the program it comes from.
+ */
+#include "explain/facts/stacked.h"
+#include "explain/ledger/topics.h"
+
+#include <math.h>
+#include <string.h>
+
+struct doing {
+	double seconds;
+	struct heat heat;
+};
+
+#define BIT TOPIC_BIT
+
+static bool is_getting_data(const struct act_row *r)
+{
+	return r->state == TIME_DATA_LOAD || r->state == TIME_DATA_WAIT;
+}
+
+static bool none_of(const struct act_row *r, uint32_t topics)
+{
+	return !(r->topics & topics);
+}
+
+static bool about(const struct act_row *r, enum fact_id id)
+{
+	uint32_t t = r->topics, named = BIT(TOPIC_CHECKPOINT) | BIT(TOPIC_LOG) | BIT(TOPIC_UPLOAD) |
+					BIT(TOPIC_PROGRESS) | BIT(TOPIC_COMPILE) | BIT(TOPIC_GC) |
+					BIT(TOPIC_EVALUATE) | BIT(TOPIC_START_WORKERS);
+	bool data = is_getting_data(r), device = r->state == TIME_GPU_WAIT;
+
+	switch (id) {
+	case FACT_DOING_CHECKPOINT:
+		return t & BIT(TOPIC_CHECKPOINT) && !data;
+	case FACT_DOING_LOG: /* print(loss) waits for the device: that is no logging */
+		return t & BIT(TOPIC_LOG) && !data && !device && none_of(r, BIT(TOPIC_CHECKPOINT));
+	case FACT_DOING_UPLOAD:
+		return t & BIT(TOPIC_UPLOAD) && !data && !device;
+	case FACT_DOING_PROGRESS:
+		return t & BIT(TOPIC_PROGRESS) && !data && !device &&
+		       (r->on_cpu || r->state == TIME_IO);
+	case FACT_DOING_EVALUATE:
+		return t & BIT(TOPIC_EVALUATE);
+	case FACT_DOING_COMPILE:
+		return t & BIT(TOPIC_COMPILE) && !data;
+	case FACT_DOING_READ_BACK:
+		return device && t & BIT(TOPIC_READ_BACK);
+	case FACT_DOING_COPY_IN:
+		return r->state == TIME_TRANSFER || (device && t & BIT(TOPIC_COPY_IN));
+	case FACT_DOING_SPIN:
+		return device && r->on_cpu;
+	case FACT_DOING_START_WORKERS:
+		return t & BIT(TOPIC_START_WORKERS);
+	case FACT_DOING_DATA_PARALLEL:
+		return t & BIT(TOPIC_DATA_PARALLEL);
+	case FACT_DOING_GC:
+		return t & BIT(TOPIC_GC);
+	case FACT_DOING_OWN:
+		return r->state == TIME_PYTHON && r->on_cpu && !r->importing && none_of(r, named);
+	case FACT_DISPATCH_LINE:
+		return r->state == TIME_DISPATCH;
+	case FACT_DOING_IDLE:
+		return r->state == TIME_IDLE;
+	default:
+		return false;
+	}
+}
+
+/* Samples tell shares of what is known; what is not is left out on both sides. */
+static void share_of(const struct activity *a, const struct act_thread *t, enum fact_id id,
+		     struct facts *f)
+{
+	struct doing d = { 0 };
+	double known = 0, share, error, top;
+	uint32_t place;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (r->unknown)
+			continue;
+		known += r->seconds;
+		if (!about(r, id))
+			continue;
+		d.seconds += r->seconds;
+		heat_add(&d.heat, a->book, r->place ? r->place : r->leaf, r->seconds);
+	}
+	share = known > 0 ? d.seconds / known : 0;
+	error = activity_error(share, t->samples);
+	fact_set_range(f, id, share, fmax(0, share - error), fmin(1, share + error));
+	place = heat_top(&d.heat, &top);
+	if (place)
+		fact_set_place(f, id, place);
+	heat_done(&d.heat);
+}
+
+/* The last word of the program before the end of the window; NAN: none. */
+static double setting(const struct scene *s, uint32_t process, const char *name)
+{
+	const struct window_scalar *v;
+	double value = NAN;
+	size_t n = 0;
+
+	v = s->whole->ops->settings ? s->whole->ops->settings(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].entity == process && v[i].t_ns <= s->steady.to_ns &&
+		    strcmp(v[i].name, name) == 0)
+			value = v[i].value;
+	return value;
+}
+
+static void settings(const struct scene *s, const struct act_thread *t, struct facts *f)
+{
+	double pins = setting(s, t->process, "dataloader.pin_memory");
+	double stay = setting(s, t->process, "dataloader.persistent_workers");
+
+	for (size_t i = 0; i < s->activity.threads.n; i++)
+		if (s->activity.threads.v[i].role == ROLE_PIN_THREAD)
+			pins = 1;
+	fact_absent(f, FACT_LOADER_PINS, "what the program set was not heard");
+	fact_absent_like(f, FACT_LOADER_PERSISTENT, FACT_LOADER_PINS);
+	if (isfinite(pins))
+		fact_set(f, FACT_LOADER_PINS, pins != 0);
+	if (isfinite(stay))
+		fact_set(f, FACT_LOADER_PERSISTENT, stay != 0);
+}
+
+static void compute(const struct scene *s, struct facts *f)
+{
+	const struct activity *a = &s->activity;
+	const char *why;
+	const struct act_thread *t = stacked_critical(a, &why);
+
+	for (int id = FACT_DOING_CHECKPOINT; id <= FACT_DOING_IDLE; id++) {
+		if (t)
+			share_of(a, t, (enum fact_id)id, f);
+		else
+			fact_absent(f, (enum fact_id)id, "%s", why);
+	}
+	if (f->v[FACT_GPU_BUSY].known)
+		fact_set(f, FACT_DEVICE_IDLE, 1 - f->v[FACT_GPU_BUSY].value);
+	else
+		fact_absent_like(f, FACT_DEVICE_IDLE, FACT_GPU_BUSY);
+	if (t) {
+		settings(s, t, f);
+		return;
+	}
+	fact_absent(f, FACT_LOADER_PINS, "%s", why);
+	fact_absent(f, FACT_LOADER_PERSISTENT, "%s", why);
+}
+
+const struct fact_source doing_facts = { "doing", compute };

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of topics. To add what a library calls its work, add a row: all rows that hold count. Rows
+ * of lines are for calls of C functions, which have no frame: they are held against the innermost
+ * Python line alone.
+ */
+#include "explain/ledger/topics.h"
+
+/* clang-format off */
+const struct topic_rule topic_rules[] = {
+	{ TOPIC_DECOMPRESS, PHASE_BY_FRAME, "gzip.py|bz2.py|lzma.py|zipfile.py|zipfile/__init__.py|_compression.py|compression/", "read|readinto|read1|peek|_read*|decompress|open|_update_crc|readline" },
+	{ TOPIC_DECOMPRESS, PHASE_BY_FRAME, "numpy/lib/npyio.py|numpy/lib/_npyio_impl.py", "NpzFile.__getitem__" },
+	{ TOPIC_DECOMPRESS, PHASE_BY_FRAME, "zstandard/|lz4/|snappy/|blosc/|blosc2/|numcodecs/|brotli.py", "" },
+	{ TOPIC_DECOMPRESS, PHASE_BY_LINE, "", "decompress(|gzip.open(|zlib.|bz2.|lzma.|blosc.|snappy." },
+	{ TOPIC_DECOMPRESS, PHASE_BY_NATIVE, "libz.so|libzstd.so|liblzma.so|libbz2.so|liblz4.so|libsnappy.so|libblosc|libbrotlidec|libdeflate", "" },
+	{ TOPIC_DECOMPRESS, PHASE_BY_NATIVE, "", "inflate|inflate_fast|ZSTD_decompress*|LZ4_decompress*|BZ2_bzDecompress*|lzma_code|H5Z_*" },
+
+	{ TOPIC_DECODE, PHASE_BY_FRAME, "PIL/", "open|load|decode|convert|draft|resize|_open" },
+	{ TOPIC_DECODE, PHASE_BY_FRAME, "torchvision/io/|torchaudio/|imageio/|skimage/io/|librosa/|soundfile.py|decord/|av/|turbojpeg.py|pydub/|pydicom/|nibabel/", "" },
+	{ TOPIC_DECODE, PHASE_BY_FRAME, "wave.py|matplotlib/image.py", "readframes|imread|open" },
+	{ TOPIC_DECODE, PHASE_BY_LINE, "", "imread(|imdecode(|Image.open(|decode_jpeg(|decode_image(|decode_png(|wavfile.read(|.decode_frame(" },
+	{ TOPIC_DECODE, PHASE_BY_NATIVE, "libjpeg|libturbojpeg|libpng|libwebp|libtiff|libopenjp2|libavcodec|libswscale|libsndfile|libopencv_imgcodecs|libgif|libheif|libFLAC|libvorbis|libmpg123|libmp3lame", "" },
+	{ TOPIC_DECODE, PHASE_BY_NATIVE, "_imaging", "" },
+
+	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/tokenization_utils.py|transformers/tokenization_utils_base.py|transformers/tokenization_utils_fast.py|tokenizers/|sentencepiece/|tiktoken/|spacy/|nltk/tokenize/|torchtext/data/|sacremoses/|youtokentome/", "" },
+	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/", "_tokenize|_batch_encode_plus|_encode_plus|batch_encode_plus|convert_tokens_to_ids|_call_one|tokenize" },
+	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "", "tokenize|tokenise|*_tokenize|tokenize_*|*tokenizer*|encode_text|bpe|*_bpe|bpe_*|wordpiece*|*.tokenize" },
+	{ TOPIC_TOKENIZE, PHASE_BY_LINE, "", "tokenizer(|tokenize(|tokenizer.encode|encode_batch(|tokenizer.batch" },
+	{ TOPIC_TOKENIZE, PHASE_BY_NATIVE, "tokenizers.|_sentencepiece|_tiktoken", "" },
+
+	{ TOPIC_PARSE, PHASE_BY_FRAME, "csv.py|json/|xml/|pandas/io/|yaml/|pyarrow/csv.py", "" },
+	{ TOPIC_PARSE, PHASE_BY_FRAME, "numpy/lib/npyio.py|numpy/lib/_npyio_impl.py", "loadtxt|_read|genfromtxt|fromregex" },
+	{ TOPIC_PARSE, PHASE_BY_LINE, "", "read_csv(|json.loads(|json.load(|csv.reader(|loadtxt(|genfromtxt(|orjson.loads(" },
+
+	{ TOPIC_FILES, PHASE_BY_FRAME, "glob.py|os.py|pathlib.py|pathlib/|genericpath.py|posixpath.py|fnmatch.py", "" },
+	{ TOPIC_FILES, PHASE_BY_FRAME, "torchvision/datasets/folder.py", "make_dataset|find_classes|DatasetFolder.make_dataset" },
+	{ TOPIC_FILES, PHASE_BY_LINE, "", "open(|os.stat(|os.listdir(|os.scandir(|os.path.exists(|os.path.getsize(|.exists()|.stat()|.iterdir()|glob(" },
+
+	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "torch/serialization.py|safetensors/|orbax/|flax/training/checkpoints.py|tensorflow/python/checkpoint/|tensorflow/python/saved_model/|keras/src/saving/|keras/saving/|joblib/numpy_pickle.py", "" },
+	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "torch/distributed/checkpoint/|torch/distributed/_shard/checkpoint/", "" },
+	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "transformers/|lightning/|pytorch_lightning/|accelerate/|keras/|deepspeed/|mxnet/", "save|save_*|_save*|save_checkpoint|save_model|save_pretrained|save_weights|save_parameters|load_checkpoint" },
+	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "", "save_checkpoint|save_checkpoints|save_model|save_state|save_weights|*_checkpoint|checkpoint|write_checkpoint|dump_model|save_snapshot" },
+	{ TOPIC_CHECKPOINT, PHASE_BY_LINE, "", "torch.save(|pickle.dump(|np.save(|np.savez|joblib.dump(|save_checkpoint(|model.save(|save_pretrained(|save_file(|.state_dict()" },
+
+	{ TOPIC_LOG, PHASE_BY_FRAME, "logging/|torch/utils/tensorboard/|tensorboardX/|tensorboard/|tensorflow/python/ops/summary_ops_v2.py|loguru/|rich/|absl/logging/|csv_logger.py|lightning/pytorch/loggers/|pytorch_lightning/loggers/", "" },
+	{ TOPIC_LOG, PHASE_BY_FRAME, "wandb/|mlflow/|comet_ml/|neptune/|clearml/|aim/|trackio/|swanlab/", "" },
+	{ TOPIC_LOG, PHASE_BY_FRAME, "", "log_metrics|log_step|log_metric|write_log|log_scalars|log_images|log_histogram*|write_metrics|append_log" },
+	{ TOPIC_LOG, PHASE_BY_LINE, "", "print(|add_scalar(|add_histogram(|add_image(|logging.|logger.|wandb.log(|mlflow.log|writer.add|log_file.|.flush()|os.fsync(|json.dump(" },
+
+	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "requests/|urllib3/|urllib/request.py|http/client.py|httpx/|aiohttp/|boto3/|botocore/|s3fs/|gcsfs/|google/cloud/|google/api_core/|azure/|fsspec/implementations/http.py|paramiko/|smtplib.py|ftplib.py|s3transfer/|huggingface_hub/", "" },
+	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "wandb/|mlflow/|comet_ml/|neptune/", "_request|_send|send|_publish*|publish*|_communicate*|request|post|put|rest_*|http_request|call_endpoint|finish|join" },
+	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "ssl.py", "read|write|send|sendall|recv|recv_into|do_handshake" },
+	{ TOPIC_UPLOAD, PHASE_BY_LINE, "", "requests.post(|requests.put(|requests.get(|urlopen(|.upload_file(|.put_object(|.sendall(" },
+
+	{ TOPIC_PROGRESS, PHASE_BY_FRAME, "tqdm/|matplotlib/|seaborn/|progressbar/|alive_progress/|rich/progress.py|rich/live.py|plotly/|visdom/", "" },
+	{ TOPIC_PROGRESS, PHASE_BY_LINE, "", "plt.|ax.plot(|savefig(|.set_postfix(|.set_description(" },
+
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "lightning/pytorch/loops/evaluation_loop.py|pytorch_lightning/loops/dataloader/evaluation_loop.py|pytorch_lightning/loops/evaluation_loop.py", "" },
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "transformers/", "evaluate|evaluation_loop|prediction_loop|prediction_step|_evaluate|_maybe_log_save_evaluate" },
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "keras/", "evaluate|test_step|make_test_function|test_function" },
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation" },
+
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_dynamo/|torch/_inductor/|torch/_functorch/|torch/fx/|triton/compiler/|triton/runtime/|torch/jit/|torch/onnx/", "" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "jax/_src/interpreters/|jax/_src/compiler.py|jax/_src/pjit.py|jax/_src/stages.py", "*compile*|*lower*|trace_to_jaxpr*|*_trace*|from_hlo|infer_params*" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "tensorflow/python/", "*_maybe_define_function*|trace_function|*func_graph_from_py_func*|_create_concrete_function|_create_implements*|_initialize" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "numba/", "compile|*_compile*|run_pipeline" },
+
+	{ TOPIC_READ_BACK, PHASE_BY_LINE, "", ".item()|.cpu()|.tolist()|.numpy()|nonzero(|.asnumpy()|.asscalar()|device_get(|float(|print(|bool(|isnan(|block_until_ready(|synchronize(" },
+	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "jax/", "block_until_ready|_value|__array__|__float__|__int__|__bool__|device_get" },
+	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "mxnet/", "asnumpy|asscalar|wait_to_read" },
+	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "tensorflow/python/", "_EagerTensorBase.numpy|_EagerTensorBase._numpy|__float__|__int__|__bool__" },
+	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "torch/_tensor.py|torch/_tensor_str.py", "" },
+
+	{ TOPIC_COPY_IN, PHASE_BY_LINE, "", ".cuda(|.to(device|.to('cuda|.to(\"cuda|.to(self.device|device_put(|as_in_context(|.to(dev" },
+	{ TOPIC_COPY_IN, PHASE_BY_FRAME, "", "batch_to_device|transfer_batch_to_device|move_data_to_device|to_device|send_to_device|copy_to_device|device_put" },
+	{ TOPIC_COPY_IN, PHASE_BY_NATIVE, "libcuda|libcudart|libamdhip64", "cuMemcpyHtoD*|cudaMemcpy*|cuMemcpy*|hipMemcpy*" },
+
+	{ TOPIC_START_WORKERS, PHASE_BY_FRAME, "torch/utils/data/dataloader.py", "_MultiProcessingDataLoaderIter.__init__|_MultiProcessingDataLoaderIter.__del__|_shutdown_workers" },
+	{ TOPIC_START_WORKERS, PHASE_BY_FRAME, "multiprocessing/", "BaseProcess.start|Popen.__init__|Popen._launch|Pool.__init__|_repopulate_pool*|spawnv_passfds|fork_exec|_launch" },
+
+	{ TOPIC_DATA_PARALLEL, PHASE_BY_FRAME, "torch/nn/parallel/data_parallel.py|torch/nn/parallel/replicate.py|torch/nn/parallel/scatter_gather.py|torch/nn/parallel/parallel_apply.py|torch/nn/parallel/comm.py", "" },
+
+	{ TOPIC_OPTIMIZER, PHASE_BY_FRAME, "torch/optim/|optax/|keras/src/optimizers/|keras/optimizers/|mxnet/optimizer/|mxnet/gluon/trainer.py", "" },
+
+	{ TOPIC_INSTALL, PHASE_BY_FRAME, "pip/|conda/|huggingface_hub/file_download.py|torch/hub.py|torchvision/datasets/utils.py|gdown/", "" },
+};
+/* clang-format on */
+
+const size_t n_topic_rules = sizeof(topic_rules) / sizeof(topic_rules[0]);
+
+uint32_t topics_match(const struct place *p, bool by_line)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < n_topic_rules; i++) {
+		const struct topic_rule *r = &topic_rules[i];
+
+		if (!(bits & TOPIC_BIT(r->topic)) &&
+		    phase_holds(r->by, r->file, r->name, p, by_line))
+			bits |= TOPIC_BIT(r->topic);
+	}
+	return bits;
+}
+
+const char *topic_name(enum topic t)
+{
+	static const char *const names[TOPICS] = {
+		[TOPIC_DECOMPRESS] = "decompress",
+		[TOPIC_DECODE] = "decode",
+		[TOPIC_TOKENIZE] = "tokenize",
+		[TOPIC_PARSE] = "parse",
+		[TOPIC_FILES] = "files",
+		[TOPIC_CHECKPOINT] = "checkpoint",
+		[TOPIC_LOG] = "log",
+		[TOPIC_UPLOAD] = "upload",
+		[TOPIC_PROGRESS] = "progress",
+		[TOPIC_EVALUATE] = "evaluate",
+		[TOPIC_COMPILE] = "compile",
+		[TOPIC_READ_BACK] = "read_back",
+		[TOPIC_COPY_IN] = "copy_in",
+		[TOPIC_START_WORKERS] = "start_workers",
+		[TOPIC_DATA_PARALLEL] = "data_parallel",
+		[TOPIC_OPTIMIZER] = "optimizer",
+		[TOPIC_INSTALL] = "install",
+		[TOPIC_GC] = "gc",
+	};
+
+	return t < TOPICS ? names[t] : "";
+}

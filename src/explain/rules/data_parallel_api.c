@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * data_parallel_api: one process hands its model out to several GPUs in each step (torch's DataParallel): copies,
+ * threads that share one GIL, and the first GPU collects everything.
+ *
+ * Gain: what handing out takes, at the least; with a process for each GPU the GIL is no longer shared.
+ */
+#include "explain/stall.h"
+
+static const struct stall stall = {
+	.share = FACT_DOING_DATA_PARALLEL,
+	.least = 0.03,
+	.title = "one process hands its model out to all GPUs in every step",
+	.what = "replicating, scattering and gathering",
+	.fix = "one process a GPU: DistributedDataParallel under torchrun",
+	.edit = "torchrun --nproc_per_node=N train.py  # and DistributedDataParallel(model)",
+	.little = 0.3,
+	.likely = 0.8,
+	.much = 1,
+	.confidence = 0.75,
+	.needs_gpu = true,
+};
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	return stall_check(&stall, f, o);
+}
+
+const struct rule data_parallel_api_rule = {
+	.cause = "data_parallel_api", .needs_s = 5, .check = check, .about_gpus = true
+};

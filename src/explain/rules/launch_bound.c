@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launch_bound: the training thread is busy telling the GPU what to do, never waits for it, and the GPU is done
+ * before the next kernel comes.
+ *
+ * Not to be taken for it: a training thread that has no CPU when it wants one (cpu_neighbour, too_many_workers,
+ * a quota), one that loads or waits for data, and one that waits for values (sync_points).
+ *
+ * Gain: at most down to what the GPU is busy. A compiled model or CUDA graphs spare a good part of the
+ * dispatch, fused optimizers a smaller one.
+ */
+#include "explain/loading.h"
+#include "explain/stall.h"
+
+#include "base/num.h"
+
+#include <stdio.h>
+
+static const double dispatch_least = 0.4, wait_most = 0.15, queued_most = 0.1, busy_most = 0.85;
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *d = &f->v[FACT_TIME_DISPATCH];
+	char a[24], b[24];
+	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o),
+				   answer_not(rule_at_least(f, FACT_TIME_GPU_WAIT, wait_most, o)));
+
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_QUEUED, queued_most, o)));
+	r = answer_and(r, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0.02, o),
+				     answer_not(rule_at_least(f, FACT_GPU_BUSY, busy_most, o))));
+	if (r != ANSWER_YES)
+		return r;
+	num_percent(d->value, a, sizeof(a));
+	num_percent(f->v[FACT_GPU_BUSY].value, b, sizeof(b));
+	rule_where(x, f, FACT_DISPATCH_LINE);
+	snprintf(x->title, sizeof(x->title),
+		 "the GPU waits for its orders: the training thread spends %s of its time on "
+		 "framework code",
+		 a);
+	rule_because(x, f, FACT_TIME_DISPATCH, "%s of the time of %s is framework code on the CPU",
+		     a, loading_thread(f));
+	rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time", f->v[FACT_GPU_BUSY].text, b);
+	rule_because(x, f, FACT_TIME_GPU_WAIT, "which is waited for %s of the time",
+		     num_percent(fact_or(f, FACT_TIME_GPU_WAIT, 0), a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "fewer, larger kernels: compile the model, CUDA graphs, fused or foreach "
+		 "optimizers, larger batches");
+	snprintf(x->edit, sizeof(x->edit),
+		 "model = torch.compile(model, mode=\"reduce-overhead\"); AdamW(..., fused=True)");
+	rule_gain_of_time(x, stall_then(f, d->high), stall_then(f, d->value * 0.5),
+			  stall_then(f, d->low * 0.1));
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	x->confidence = 0.7;
+	return ANSWER_YES;
+}
+
+const struct rule launch_bound_rule = {
+	.cause = "launch_bound", .needs_s = 5, .check = check, .about_gpus = true
+};

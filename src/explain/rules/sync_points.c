@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sync_points: the training asks the device for a value in every step (.item(), .cpu(), print(loss)) and waits;
+ * meanwhile it prepares nothing, so that afterwards the device waits for it.
+ *
+ * Not to be taken for it: a device that is busy all the time: there the wait only shows how long it works, and
+ * without it the training would wait elsewhere.
+ *
+ * Gain: what training thread and device do would overlap: the longer of both, instead of their sum. So not the
+ * wait itself is won but the time the device is idle, at most.
+ */
+#include "explain/loading.h"
+#include "explain/stall.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double wait_least = 0.10, idle_least = 0.10, data_most = 0.5;
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *w = &f->v[FACT_DOING_READ_BACK];
+	double idle, data;
+	char a[24];
+	enum answer r = answer_and(rule_at_least(f, FACT_DOING_READ_BACK, wait_least, o),
+				   rule_at_least(f, FACT_DEVICE_IDLE, idle_least, o));
+
+	r = answer_and(
+	    r, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0.01, o),
+			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o))));
+	r = answer_and(r, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));
+	if (r != ANSWER_YES)
+		return r;
+	/* While the device is idle the training mostly waits for data, or loads: that is what to fix. */
+	data = fact_or(f, FACT_TIME_DATA_WAIT, 0) + fact_or(f, FACT_TIME_DATA_LOAD, 0);
+	idle = f->v[FACT_DEVICE_IDLE].value;
+	if (data > data_most * idle)
+		return ANSWER_NO;
+	num_percent(w->value, a, sizeof(a));
+	rule_where(x, f, FACT_DOING_READ_BACK);
+	snprintf(x->title, sizeof(x->title),
+		 "the training stops for a value of the GPU in each step: %s of its time%s%s", a,
+		 w->place ? ", at " : "", w->text);
+	rule_because(x, f, FACT_DOING_READ_BACK, "%s of the time of %s is waiting for a value%s%s",
+		     a, loading_thread(f), w->place ? ", most at " : "", w->text);
+	rule_because(x, f, FACT_DEVICE_IDLE, "%s has nothing to do %s of the time",
+		     f->v[FACT_GPU_BUSY].text, num_percent(idle, a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "keep values on the GPU and read them every so many steps (loss.detach(), add up, "
+		 "then one .item())");
+	snprintf(x->edit, sizeof(x->edit), "total += loss.detach()  # total.item() every 50 steps");
+	rule_gain_of_time(x, stall_then(f, w->high), stall_then(f, w->value * 0.9),
+			  stall_then(f, w->low * 0.3));
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	x->confidence = 0.75;
+	return ANSWER_YES;
+}
+
+const struct rule sync_points_rule = {
+	.cause = "sync_points", .needs_s = 5, .check = check, .about_gpus = true
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * uneven_samples: the training waits for data while some of its workers wait for work: batches are taken in
+ * order, and one that takes long holds up those that are ready behind it.
+ *
+ * Not to be taken for it: a thread that pins the batches and does not keep up (pin_bound), workers that wait
+ * because nobody asks for more (no wait on the other side), workers that wait for storage.
+ *
+ * Gain: what the loader would give if the same work came in even portions, or were taken as it is ready: the
+ * what-if of pipeline.h. How much batches differ is what makes the what-if of now as slow as it is.
+ */
+#include "explain/loading.h"
+
+#include "base/num.h"
+#include "explain/pipeline.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double wait_least = 0.05, idle_least = 0.15, workers_least = 1.5;
+static const double pin_most = 0.6, storage_most = 0.5;
+
+/* The spread with which the what-if takes as long as it really does: 1. */
+static double spread_of_now(struct pipeline p)
+{
+	double low = 0, high = 3;
+
+	for (int i = 0; i < 12; i++) {
+		p.cv = (low + high) / 2;
+		if (pipeline_step(&p) < 1)
+			low = p.cv;
+		else
+			high = p.cv;
+	}
+	return (low + high) / 2;
+}
+
+static double then(const struct facts *f, enum loading_case c)
+{
+	double now, after;
+	struct pipeline p;
+
+	if (!loading_pipeline(f, c, &p))
+		return 1;
+	p.cv = spread_of_now(p);
+	now = pipeline_step(&p);
+	switch (c) {
+	case LOADING_BEST:
+		p.cv = 0.05;
+		break;
+	case LOADING_LIKELY:
+		p.any_order = true;
+		break;
+	case LOADING_WORST:
+		p.prefetch *= 2;
+		break;
+	}
+	after = pipeline_step(&p);
+	return isfinite(after / now) ? fmin(1, after / now) : 1;
+}
+
+static void say(struct finding *x, const struct facts *f)
+{
+	double workers = round(f->v[FACT_LOADER_WORKERS].value);
+	char a[24], b[24];
+
+	snprintf(x->title, sizeof(x->title),
+		 "some batches take much longer: %s waits %s of its time while workers are idle",
+		 loading_program(f), num_percent(f->v[FACT_TIME_DATA_WAIT].value, a, sizeof(a)));
+	loading_because_held_up(x, f);
+	rule_because(x, f, FACT_LOADER_IDLE,
+		     "its %.0f workers have no work %s of the time: what they made waits behind a "
+		     "slower batch",
+		     workers, num_percent(f->v[FACT_LOADER_IDLE].value, a, sizeof(a)));
+	rule_because(x, f, FACT_LOADER_BUSY, "and are on a CPU %s",
+		     num_percent(fact_or(f, FACT_LOADER_BUSY, 0), b, sizeof(b)));
+	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f",
+		     fact_or(f, FACT_LOADER_PREFETCH, 2));
+	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	snprintf(x->fix, sizeof(x->fix),
+		 "order more batches ahead, take them as they are ready where order does not "
+		 "matter, or put samples of "
+		 "like size into a batch");
+	snprintf(x->edit, sizeof(x->edit),
+		 "DataLoader(..., prefetch_factor=%.0f)  # torch 2.7 and later: in_order=False",
+		 2 * fact_or(f, FACT_LOADER_PREFETCH, 2));
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	enum answer a =
+	    rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least + fact_or(f, FACT_TIME_TAKING, 0), o);
+
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	a = answer_and(a, answer_and(rule_at_least(f, FACT_LOADER_WORKERS, workers_least, o),
+				     rule_at_least(f, FACT_LOADER_IDLE, idle_least, o)));
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_STORAGE, storage_most, o)));
+	if (a == ANSWER_YES && fact_or(f, FACT_PIN_BUSY, 0) >= pin_most)
+		return ANSWER_NO;
+	if (a == ANSWER_YES)
+		a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, 0, o),
+			       loading_is_for_training(f, o));
+	if (a != ANSWER_YES)
+		return a;
+	say(x, f);
+	rule_gain_of_time(x, then(f, LOADING_BEST), then(f, LOADING_LIKELY),
+			  then(f, LOADING_WORST));
+	snprintf(x->then, sizeof(x->then), "%s", loading_then(f, 1 / x->speedup, 0, "the loading"));
+	x->confidence = 0.65;
+	return ANSWER_YES;
+}
+
+const struct rule uneven_samples_rule = { .cause = "uneven_samples", .needs_s = 5, .check = check };

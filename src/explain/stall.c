@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/stall.h"
+
+#include "base/num.h"
+#include "explain/loading.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double gpu_least = 0.01; /* share of time: less is no work */
+
+double stall_then(const struct facts *f, double share)
+{
+	return fmax(fmax(1 - share, fact_or(f, FACT_GPU_BUSY, 0)), loading_least_left);
+}
+
+const char *stall_next(const struct facts *f, double then)
+{
+	return then > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work" : "GPU-bound";
+}
+
+enum answer stall_check(const struct stall *s, const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *share = &f->v[s->share];
+	char a[24];
+	enum answer r =
+	    answer_and(rule_at_least(f, s->share, s->least, o),
+		       answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+
+	if (s->needs_gpu)
+		r = answer_and(r, rule_at_least(f, FACT_GPU_BUSY, gpu_least, o));
+	if (r != ANSWER_YES)
+		return r;
+	rule_where(x, f, s->share);
+	num_percent(share->value, a, sizeof(a));
+	snprintf(x->title, sizeof(x->title), "%s: %s of its time%s%s", s->title, a,
+		 share->place ? ", at " : "", share->text);
+	rule_because(x, f, s->share, "%s is %s of the time of %s%s%s", s->what, a,
+		     loading_thread(f), share->place ? ", most at " : "", share->text);
+	if (fact_or(f, FACT_GPU_USED, 0) > 0)
+		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
+			     f->v[FACT_GPU_BUSY].text,
+			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix), "%s", s->fix);
+	snprintf(x->edit, sizeof(x->edit), "%s", s->edit);
+	rule_gain_of_time(x, stall_then(f, share->high * s->much),
+			  stall_then(f, share->value * s->likely),
+			  stall_then(f, share->low * s->little));
+	if (x->speedup > 1)
+		snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	x->note = s->note;
+	x->confidence = s->confidence;
+	return ANSWER_YES;
+}

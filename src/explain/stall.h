@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What rules about the training thread's own time share: it does something that could be done seldom, by
+ * others or not at all, while the GPU has nothing to do.
+ */
+#ifndef SPOTTER_EXPLAIN_STALL_H
+#define SPOTTER_EXPLAIN_STALL_H
+
+#include "explain/rule.h"
+
+struct stall {
+	enum fact_id share; /* of the training thread's time, with its line */
+	double least;       /* from here on it is worth a word */
+	const char
+	    *title; /* "checkpoints stop the training", behind which comes ": 12 % of its time" */
+	const char *what;            /* "writing checkpoints" */
+	const char *fix, *edit;      /* "": none */
+	double little, likely, much; /* share of it that can be spared */
+	double confidence;
+	bool
+	    needs_gpu; /* only where the job works on a GPU: without one it may be the work itself */
+	bool note;     /* always a note */
+};
+
+/* The whole rule. A GPU that is busy meanwhile loses nothing. */
+enum answer stall_check(const struct stall *s, const struct facts *f, struct opinion *o);
+/* What a second takes when this share of the training thread's time is spared, with the GPU as busy as it is. */
+double stall_then(const struct facts *f, double share);
+/* "GPU-bound" or "its own work" */
+const char *stall_next(const struct facts *f, double then);
+
+#endif
