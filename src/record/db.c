@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/db.h"
+#include "record/sqlite_api.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -7,7 +8,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 

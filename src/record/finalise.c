@@ -4,11 +4,11 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "record/db.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>

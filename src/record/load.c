@@ -6,10 +6,10 @@
 #include "record/read.h"
 
 #include "record/db.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include "model/training.h"
 #include "record/db.h"
 #include "record/read.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 
 /* The last so many: 56 MB each. Of a longer run SQL has them all. */
 enum { ROWS_MOST = 1 << 20, PHASES_MOST = 1 << 17, SETTINGS_MOST = 1 << 14 };

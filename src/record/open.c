@@ -6,10 +6,10 @@
 #include "base/text.h"
 #include "record/db.h"
 #include "record/schema.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "record/db.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 

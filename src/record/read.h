@@ -59,6 +59,7 @@ struct mark_shelf {
 struct record {
 	char *path;
 	struct run_file file;
+	bool borrowed; /* the connection is somebody's, who runs a query on it */
 	struct run_info run;
 	struct recorder_id recorder;
 	VEC(struct file_metric) metrics;
@@ -82,6 +83,10 @@ struct record {
 	unsigned damaged; /* blocks that could not be read and were left out */
 	char remark[280];
 };
+
+/* reader.c: a reader on a connection during a query on it, for virtual tables. record_close() leaves the
+ * connection open. 0 or -errno. */
+int record_borrow(struct sqlite3 *db, struct record **ret);
 
 /* load.c: everything but the series, from scratch. */
 int load_all(struct record *r);

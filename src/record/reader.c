@@ -4,10 +4,10 @@
 #include "base/err.h"
 #include "record/db.h"
 #include "record/read.h"
+#include "record/sqlite_api.h"
 #include "record/vtab.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,7 +122,8 @@ void record_close(struct record *r)
 	marks_done(r);
 	chunk_cursor_done(&r->chunk);
 	load_done(r);
-	run_file_close(&r->file);
+	if (!r->borrowed)
+		run_file_close(&r->file);
 	free(r->path);
 	free(r);
 }
@@ -168,6 +169,24 @@ int record_open(const char *path, struct record **ret, struct err *e)
 	}
 	*ret = r;
 	return 0;
+}
+
+int record_borrow(struct sqlite3 *db, struct record **ret)
+{
+	struct record *r = calloc(1, sizeof(*r));
+	int got;
+
+	if (!r)
+		return -ENOMEM;
+	r->file.db = db;
+	r->borrowed = true;
+	/* Within a query, so it is one state of the file without more ado. */
+	got = load_all(r);
+	if (got < 0)
+		record_close(r);
+	else
+		*ret = r;
+	return got;
 }
 
 int record_refresh(struct record *r)

@@ -6,10 +6,10 @@
  */
 #include "record/db.h"
 #include "record/read.h"
+#include "record/sqlite_api.h"
 #include "record/stack_block.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <string.h>
 
 void stacks_done(struct record *r)

@@ -17,9 +17,9 @@
 
 #include "base/clock.h"
 #include "record/db.h"
+#include "record/sqlite_api.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 
 #define RAW_UP_TO_NS (20 * 60 * NS_PER_S)

@@ -406,6 +406,8 @@ int vtab_register(struct sqlite3 *db)
 	if (code == SQLITE_OK)
 		code = vtab_stack_register(db);
 	if (code == SQLITE_OK)
+		code = vtab_steps_register(db);
+	if (code == SQLITE_OK)
 		code = aggregate_register(db);
 	if (code == SQLITE_OK)
 		return 0;

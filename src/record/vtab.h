@@ -5,6 +5,8 @@
  *	samples(t, metric, entity, kind, key, name, value, unit)
  *	rollups(t, t_end, metric, entity, kind, key, name, min, max, last, mean, growth, unit)
  *	stack_samples(t, t_end, entity, stack, state, waits_on, peer, flags, samples, seconds)
+ *	step_usage: the columns of the file's view `steps`, and cpu_cores, memory, gpu_busy, gpu_memory,
+ *		gpu_power; `steps` is a view of it
  *	median(x), percentile(x, p)	p from 0 to 100
  *
  * t is seconds since the run started, key the pid, tid or CPU number. `WHERE metric = ...`, entity,
@@ -25,8 +27,9 @@ struct sqlite3_stmt;
 /* 0 or -errno. */
 int vtab_register(struct sqlite3 *db);
 
-/* vtab_stack.c, aggregate.c: a code of SQLite's. */
+/* vtab_stack.c, vtab_steps.c, aggregate.c: a code of SQLite's. */
 int vtab_stack_register(struct sqlite3 *db);
+int vtab_steps_register(struct sqlite3 *db);
 int aggregate_register(struct sqlite3 *db);
 
 /* vtab_source.c: what a query needs to know of the file it runs on. */

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """check_steps.py STEPS_AS: the run of steps_source.h, read back from both formats by readers of their own; by
-TensorBoard's reader too where it is installed."""
+Google's protobuf, and by TensorBoard's own reader, too where they are installed."""
 import os
 import subprocess
 import sys
 import tempfile
 
 import proto_files
+import proto_peers
 
 S = 1000000000
 
@@ -86,7 +87,14 @@ def main():
     n = check_tensorboard(data)
     damaged(data)
     said = check_with_tensorboard(data, n)
-    check_perfetto(output("perfetto"))
+    trace = output("perfetto")
+    check_perfetto(trace)
+    if proto_peers.available():
+        proto_peers.same_tensorboard(data)
+        proto_peers.same_perfetto(trace)
+        said += "; protobuf reads both"
+    else:
+        said += "; python3-protobuf is not installed"
     print(f"{n} values; {said}; the trace holds")
 
 
