@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 60
 export SETUP PYTHON JOBS FUZZ_SECONDS
 
 .PHONY: all build setup demo test check-all unit e2e asan tsan fuzz fresh bench bench-stack \
-	install uninstall wheel deb clean format lint docs peers help
+	install uninstall wheel deb clean format lint docs peers zoo help
 
 all: build			## build (the default): leaves build/spotter
 
@@ -26,7 +26,7 @@ build:
 	@ninja -C $(BUILD) -j $(JOBS)
 
 setup:				## install what is missing for building, testing and benchmarks
-	@tools/setup build test more
+	@BUILD=$(BUILD) tools/setup build test more browser
 
 demo:				## watch a small busy program for some seconds and show the verdict
 	@tools/setup build
@@ -38,7 +38,7 @@ test:				## every test; the last line is "N passed, N failed"
 	@$(PYTHON) tests/run --build $(BUILD) $(ONLY)
 
 check-all:			## make test, then long tests, fuzzing and a clang build
-	@tools/setup build test more
+	@BUILD=$(BUILD) tools/setup build test more browser
 	@$(PYTHON) tests/run --build $(BUILD) --long $(ONLY)
 
 unit e2e asan tsan:		## one part of make test
@@ -95,6 +95,13 @@ docs:				## write the generated pages again (docs/metrics.md)
 
 peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=), py-spy, austin to compare with
 	@tools/peers $(BUILD)/peers
+
+zoo:				## record real programs with real ailments and score the verdicts (1.5 h as root; docs/zoo.md)
+	@tools/setup build test zoo
+	@$(MAKE) --no-print-directory build
+	@zoo/zoo record $(CASES)
+	@[ "$$(id -u)" != 0 ] || zoo/zoo record --user $(CASES)
+	@zoo/zoo score --json build/zoo/score.out
 
 help:				## this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*##[[:space:]]*/\1\t/p' $(MAKEFILE_LIST) | \

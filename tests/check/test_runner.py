@@ -2,6 +2,8 @@
 """tests/run counts what ran: a failure must not be able to hide."""
 import importlib.machinery
 import importlib.util
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +46,72 @@ def test_cmocka_is_counted_by_function(run):
     assert [name for name, _ in r.failures] == ["x: two"]
     assert "1 != 2" in r.failures[0][1]
     assert r.skips == [("x: three", "there is no such disk here")]
+
+
+APART = """[ RUN      ] one
+[  FAILED  ] one
+[ RUN      ] two
+[  FAILED  ] two
+[==========] 2 test(s) run.
+ERROR: 3 is
+odd
+[  ERROR   ] --- [   LINE   ] --- x.c:7: error: Failure!
+[  ERROR   ] --- 1 != 2
+[   LINE   ] --- x.c:8: error: Failure!
+[  PASSED  ] 0 test(s).
+[  FAILED  ] 2 test(s), listed below:
+[  FAILED  ] one
+[  FAILED  ] two
+"""
+
+
+def test_each_failure_has_its_own_words(run):
+    """stderr behind stdout, as meson keeps them."""
+    one, two = run.one_binary("x", False, False, APART).failures
+    assert one[1].startswith("ERROR: 3 is\nodd\n") and "1 != 2" not in one[1]
+    assert "1 != 2" in two[1] and "odd" not in two[1]
+    assert (run.reason(one[1]), run.reason(two[1])) == ("3 is", "1 != 2")
+
+
+def test_a_long_output_keeps_its_reason_and_its_end(run):
+    noise = [f"line {i}" for i in range(500)]
+    found = run.excerpt("\n".join([*noise, "E   assert 1 == 2"]))
+    assert found[-1] == "E   assert 1 == 2" and len(found) <= run.OUTPUT_LINES + 1
+    report = ["==7==ERROR: AddressSanitizer: heap-use-after-free", "    #0 in f x.c:3"]
+    found = run.excerpt("\n".join([*noise, *report, *noise, "ABORTING"]))
+    assert found[:2] == report and found[-1] == "ABORTING" and len(found) <= run.OUTPUT_LINES + 1
+
+
+def test_every_file_has_its_turn(run):
+    found = run.parts_of("tests/e2e")
+    assert {Path(f).name for f, _ in found} == {p.name for p in (TREE / "tests/e2e").glob("test_*.py")}
+    assert [part for f, part in found if f.endswith("/test_gpu.py")] == ["0/3", "1/3", "2/3"]
+    assert set(run.FILES) <= {Path(f).stem for f, _ in found}
+
+
+def test_parts_make_the_whole(run):
+    def chosen(part):
+        done = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m",
+                               "not alone", TREE / "tests/e2e/test_failure.py"], cwd=TREE, capture_output=True, text=True,
+                              env=os.environ | {"SPOTTER_PART": part})
+        return [line for line in done.stdout.splitlines() if "::" in line]
+    whole, parts = chosen("0/1"), [chosen(f"{k}/3") for k in range(3)]
+    assert sorted(sum(parts, [])) == sorted(whole) and len(whole) > 3
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_a_broken_suite_does_not_stop_the_next(run, monkeypatch, capsys):
+    def broken(_):
+        raise OSError("no such luck")
+    monkeypatch.setattr(run.Run, "build", lambda self: run.Result(passed=1))
+    monkeypatch.setattr(run.Run, "check", broken)
+    monkeypatch.setattr(run.Run, "unit", lambda self: run.Result(passed=2))
+    monkeypatch.setattr(sys, "argv", ["run", "check", "unit"])
+    before = signal.getsignal(signal.SIGINT)
+    assert run.main() == 1
+    signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().out.splitlines()
+    assert said[-3:] == ["failed:", "  check: check: OSError: no such luck", "3 passed, 1 failed"]
 
 
 def test_a_crash_after_good_tests_is_a_failure(run):

@@ -161,3 +161,17 @@ def cpu_of_a_check():
     subprocess.run([TREE / "tools/setup", "build", "test"], check=True)
     after = os.times()
     return (after.children_user - before.children_user) + (after.children_system - before.children_system)
+
+
+def test_playwright_comes_from_npm_and_may_be_missing(tmp_path):
+    m = Machine(tmp_path, has=["chromium", "node"])
+    m.python.write_text("#!/bin/sh\nexit 0\n")
+    m.program("npm", 'echo "npm $*" >> "$LOG"; exit "${NPM_FAILS:-0}"')
+    place = tmp_path / "build"
+    code, err, log = m.setup("browser", BUILD=str(place), NPM_FAILS="1")
+    assert code == 0 and "tests in a browser will be skipped" in err
+    assert log == f"npm install --silent --no-save --no-audit --no-fund --prefix {place}/npm playwright-core@1.61\n"
+    m.log.unlink()
+    assert m.setup("browser", BUILD=str(place), SETUP="0") == (0, "", "")
+    (place / "npm/node_modules/playwright-core").mkdir(parents=True)
+    assert m.setup("browser", BUILD=str(place)) == (0, "", "")

@@ -41,13 +41,6 @@ def commands(tree):
             if "\n\t.hidden = true" not in (tree / f"src/cli/cmd_{name}.c").read_text()]
 
 
-@pytest.fixture
-def run(spotter):
-    """A real run to look at."""
-    spotter("run", "--quiet", "--name", "short", "--", "sh", "-c", "sleep 0.5", check=True)
-    return spotter
-
-
 # ---- usage
 
 def test_every_command_is_misused_here(tree):

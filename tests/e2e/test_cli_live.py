@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from conftest import cores_of
+
 # ---- top
 
 BURN = "import time\nend = time.monotonic() + %g\nwhile time.monotonic() < end: pass\n"
@@ -21,34 +23,35 @@ def burner(spotter, seconds=20.0):
     return child
 
 
-def test_top_shows_a_busy_process(spotter):
+def test_top_shows_a_busy_process(spotter, pace):
     child = burner(spotter)
     time.sleep(0.3)
-    data = spotter.json("top", "--once", "--processes", "1000")
+    with cores_of(child.pid) as truth:
+        data = spotter.json("top", "--once", "--processes", "1000")
     mine = [p for p in data["processes"] if p["pid"] == child.pid]
     assert len(mine) == 1
-    assert 0.2 < mine[0]["cores"] < 1.1
+    assert 0.5 * truth.cores - 0.1 <= mine[0]["cores"] < 1.1, (mine, truth)
     assert data["machine"]["cpu"]["cores_used"] <= data["machine"]["cpu"]["cores_machine"] + 0.1
-    assert 0.9 < data["interval_s"] < 2
+    assert 0.9 < data["interval_s"] < 2 + 3 * pace.worst, (data["interval_s"], pace.worst)
 
 
 def test_top_of_a_tree_has_threads(spotter):
     code = "import threading, time\n[threading.Thread(target=time.sleep, args=(20,), daemon=True).start()" \
-           " for _ in range(3)]\ntime.sleep(20)"
-    child = subprocess.Popen([sys.executable, "-c", code])
+           " for _ in range(3)]\nprint('all', flush=True)\ntime.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     spotter.started.append(child)
-    time.sleep(0.5)
+    assert child.stdout.readline() == b"all\n"
     data = spotter.json("top", child.pid, "--once")
     assert [p["pid"] for p in data["processes"]] == [child.pid]
     assert len(data["processes"][0]["threads"]) == 4
     assert data["job"]["processes"] == 1 and data["job"]["threads"] == 4
 
 
-def test_top_plain_is_a_line_at_a_time(spotter):
+def test_top_plain_is_a_line_at_a_time(spotter, pace):
     child = spotter.start("top", "--every", "0.2s", text=True)
     start = time.monotonic()
     lines = [child.stdout.readline() for _ in range(3)]
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 5 + 20 * pace.worst, pace.worst
     assert child.poll() is None  # the lines came while it runs
     child.send_signal(signal.SIGINT)
     rest, err = child.communicate(timeout=10)
@@ -88,14 +91,14 @@ def test_hostile_names(spotter, tmp_path):
 
 # ---- a process that runs now
 
-@pytest.mark.alone
-def test_why_of_a_process(spotter):
+def test_why_of_a_process(spotter, pace):
     child = burner(spotter)
     time.sleep(1.5)  # what it used before must not count
-    data = spotter.json("why", child.pid, "--for", "2s")
+    with cores_of(child.pid) as truth:
+        data = spotter.json("why", child.pid, "--for", "2s")
     assert data["schema"] == "spotter.verdict/1"
-    assert 0.4 < data["usage"]["cpu"]["cores_used"] < 1.1
-    assert 1.5 < data["window"]["to_s"] - data["window"]["from_s"] < 4
+    assert 0.5 * truth.cores - 0.1 <= data["usage"]["cpu"]["cores_used"] < 1.1, (data["usage"], truth)
+    assert 1.5 < data["window"]["to_s"] - data["window"]["from_s"] < 4 + 3 * pace.worst, (data["window"], pace.worst)
     assert child.poll() is None
     assert not spotter.dir.exists() or not spotter.records()  # nothing was recorded
 
@@ -108,12 +111,13 @@ def test_why_of_a_process_that_ends(spotter):
     child.wait()
 
 
-def test_why_is_cut_short_by_ctrl_c(spotter):
+def test_why_is_cut_short_by_ctrl_c(spotter, pace):
     child = burner(spotter)
     look = spotter.start("why", str(child.pid), "--for", "60s", "--json", text=True)
     time.sleep(1.5)
+    time.sleep(20 * pace.worst)  # till it has begun to look
     look.send_signal(signal.SIGINT)
-    out, err = look.communicate(timeout=10)
+    out, err = look.communicate(timeout=60)
     assert look.returncode == 0, err
     assert json.loads(out)["schema"] == "spotter.verdict/1"
 

@@ -9,13 +9,6 @@ import subprocess
 import pytest
 
 
-@pytest.fixture
-def run(spotter):
-    """A real run to look at."""
-    spotter("run", "--quiet", "--name", "short", "--", "sh", "-c", "sleep 0.5", check=True)
-    return spotter
-
-
 def test_round_trip(run, tmp_path):
     listed = run.json("runs")
     assert [r["name"] for r in listed["runs"]] == ["short"]

@@ -66,6 +66,7 @@ def test_the_verdict_names_the_lines(spotter, demo, tree):
     assert not verdict["healthy"]
 
 
+@pytest.mark.skipif(os.environ.get("SPOTTER_TURNS") == "user", reason="every test of this turn is without it")
 @pytest.mark.alone
 def test_the_lines_without_native_code(spotter, demo, tree, build):
     """As in a container, where process_vm_readv and perf_event_open are refused: L2, and it is enough."""

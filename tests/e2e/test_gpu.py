@@ -40,12 +40,14 @@ def ticks(spotter):
     return [r["t"] for r in rows(spotter, "SELECT DISTINCT t FROM samples WHERE metric = 'cpu.idle' ORDER BY t")]
 
 
-def keeps_its_tick(spotter, seconds):
-    """Host samples all along, none late by half a second."""
+def keeps_its_tick(spotter, seconds, pace):
+    """Host samples all along, none late by half a second more than anything is on this machine now."""
     times = ticks(spotter)
     gaps = [b - a for a, b in zip(times, times[1:])]
-    assert len(times) >= seconds * 10 * 0.8, f"{len(times)} samples in {seconds} s"
-    assert max(gaps) < 0.5, f"a gap of {max(gaps):.2f} s"
+    seen = f"{len(times)} samples in {seconds} s, the longest gap {max(gaps, default=0):.2f} s; " \
+           f"a thread that slept was late by up to {pace.worst:.2f} s, {pace.lost:.2f} s in all"
+    assert len(times) >= (seconds - 2 * pace.lost) * 10 * 0.8, seen
+    assert max(gaps, default=0) < 0.5 + 3 * pace.worst, seen
 
 
 def gpus(spotter, run="last"):
@@ -120,11 +122,11 @@ def test_a_program_that_uses_eight_gpus(spotter, vgpu):
 
 # -- what goes wrong -----------------------------------------------------------------------------
 
-def test_a_gpu_that_hangs(spotter, vgpu):
+def test_a_gpu_that_hangs(spotter, vgpu, pace):
     vgpu('gpu "NVIDIA A100-SXM4-80GB" x 2\ngpu "NVIDIA A100-SXM4-80GB"\n  hang nvmlDeviceGetTemperature from 2s')
     done = spotter("run", "--", "sleep", "9")
     assert done.code == 0, done.err
-    keeps_its_tick(spotter, 9)
+    keeps_its_tick(spotter, 9, pace)
     told = events(spotter, "gpu_hang")
     assert "nvmlDeviceGetTemperature" in told[0]["text"] and "GPU 2" in told[0]["text"]
     assert "blocked" in told[0]["text"]
@@ -140,10 +142,10 @@ def found_all(spotter):
     return why["findings"] + why["notes"]
 
 
-def test_a_gpu_that_is_lost(spotter, vgpu):
+def test_a_gpu_that_is_lost(spotter, vgpu, pace):
     vgpu('gpu "NVIDIA A100-SXM4-80GB"\ngpu "NVIDIA A100-SXM4-80GB"\n  lost from 2s')
     assert spotter("run", "--", "sleep", "6").code == 0
-    keeps_its_tick(spotter, 6)
+    keeps_its_tick(spotter, 6, pace)
     told = events(spotter, "gpu_lost")
     assert len(told) == 1 and "GPU 1" in told[0]["text"]
     late = rows(spotter, "SELECT d.key FROM samples s JOIN devices d ON d.id = s.entity"
@@ -152,13 +154,13 @@ def test_a_gpu_that_is_lost(spotter, vgpu):
     assert any(f["cause"] == "gpu_lost" for f in found_all(spotter))
 
 
-def test_a_call_that_returns_after_all(spotter, vgpu):
+def test_a_call_that_returns_after_all(spotter, vgpu, pace):
     """The GPU is read again, and the stall is a note, not a loss."""
     vgpu('gpu "NVIDIA A100-SXM4-80GB"\n  hang nvmlDeviceGetTemperature from 2s for 4s')
     assert spotter("run", "--", PYTHON, "-c", TRAIN, "11").code == 0
-    keeps_its_tick(spotter, 11)
+    keeps_its_tick(spotter, 11, pace)
     told = events(spotter, "gpu_hang")
-    assert 3.5 < max(e["value"] for e in told) < 5.5, told
+    assert 3.5 < max(e["value"] for e in told) < 5.5 + 3 * pace.worst, (told, pace.worst)
     assert rows(spotter, "SELECT count(*) AS n FROM samples WHERE metric = 'gpu.busy' AND t > 9")[0]["n"] > 0
     why = spotter.json("why")
     assert "gpu_lost" not in {f["cause"] for f in why["findings"]}
@@ -175,11 +177,11 @@ def test_a_hang_is_seen_at_a_low_rate_too(spotter, vgpu):
     assert [r["key"] for r in late] == [0]
 
 
-def test_four_of_eight_hang(spotter, vgpu):
+def test_four_of_eight_hang(spotter, vgpu, pace):
     good, bad = 'gpu "NVIDIA A100-SXM4-80GB"\n', '  hang nvmlDeviceGetTemperature from 2s\n'
     vgpu("".join(good + (bad if i % 2 else "") for i in range(8)))
     assert spotter("run", "--", "sleep", "15").code == 0
-    keeps_its_tick(spotter, 15)
+    keeps_its_tick(spotter, 15, pace)
     late = rows(spotter, "SELECT d.key FROM samples s JOIN devices d ON d.id = s.entity"
                          " WHERE s.metric = 'gpu.age' AND s.t > 12.5 GROUP BY d.key ORDER BY d.key")
     assert [r["key"] for r in late] == [0, 2, 4, 6]
@@ -214,10 +216,10 @@ def test_pcie_is_read_though_it_takes_its_time(spotter, vgpu):
 
 
 @pytest.mark.parametrize("scenario", ["mig", "unified", "old535", "old1", "strict", "many", "container", "pcie20"])
-def test_scenarios_keep_the_tick(spotter, vgpu, scenario):
+def test_scenarios_keep_the_tick(spotter, vgpu, scenario, pace):
     vgpu(scenario)
-    assert spotter("run", "--", "sleep", "4").code == 0
-    keeps_its_tick(spotter, 4)
+    assert spotter("run", "--", "sleep", "3").code == 0
+    keeps_its_tick(spotter, 3, pace)
     assert gpus(spotter)
     assert not events(spotter, "gpu_hang") and not events(spotter, "gpu_helper")
 
@@ -279,7 +281,7 @@ def gone(pid):
         return True
 
 
-def test_a_killed_helper_is_replaced(spotter, vgpu, wait_for):
+def test_a_killed_helper_is_replaced(spotter, vgpu, wait_for, pace):
     vgpu("one")
     child = spotter.start("run", "--", "sleep", "6")
     r = wait_for(lambda: recorder(child.pid), "the recorder")
@@ -287,7 +289,7 @@ def test_a_killed_helper_is_replaced(spotter, vgpu, wait_for):
     time.sleep(1.5)
     os.kill(mine, signal.SIGKILL)
     assert child.wait() == 0
-    keeps_its_tick(spotter, 6)
+    keeps_its_tick(spotter, 6, pace)
     assert events(spotter, "gpu_helper")
     assert rows(spotter, "SELECT count(*) AS n FROM samples WHERE metric = 'gpu.age' AND t > 4")[0]["n"] > 0
 

@@ -88,6 +88,19 @@ def test_nvidia_smi(run, vgpu):  # noqa: F811
     assert lines[2] == "GPU 2 NVIDIA H100 80GB HBM3: busy None, 0 bytes"
 
 
+def test_the_pasted_nvidia_smi_fails_with_a_second_gpu(spotter, tree, tmp_path, vgpu):  # noqa: F811
+    """As its example says. What it calls is `spotter smi`, which answers as nvidia-smi does."""
+    vgpu(THREE)
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text(f'#!/bin/sh\nexec "{spotter.binary}" smi "$@"\n')
+    smi.chmod(0o755)
+    text = (tree / "examples/python/instead_of_nvidia_smi.py").read_text()
+    code = "\n".join(line[6:] for line in text.partition("\n#\n# What is wrong")[0].splitlines() if line.startswith("#     "))
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, timeout=60,
+                          env=dict(spotter.env, PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    assert done.returncode == 1 and "ValueError" in done.stderr, done.stdout + done.stderr
+
+
 def test_psutil_and_gpustat(run, vgpu):  # noqa: F811
     """NVML's second GPU is this program's first: its own memory there, and nothing of NVML's first."""
     vgpu(THREE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Stacks of programs that make it hard: short turns between Python and native code, deep recursion, many
-processes that are no Python, source "files" that are traps."""
+processes that are no Python, source "files" that are traps, a first thread that ends before the others."""
 
 PYTHON = "/usr/bin/python3"
 
@@ -75,6 +75,20 @@ print("opened" if opened else "still waiting", flush=True)
 os._exit(0)
 '''
 
+# The first thread ends, and the training goes on in another: the process has its number still, and by it
+# no memory any more.
+HEADLESS = r'''
+import ctypes, os, sys, threading, time
+end = time.monotonic() + float(sys.argv[1])
+def train():
+    while time.monotonic() < end:
+        sum(range(1000))
+    os._exit(0)
+threading.Thread(target=train).start()
+time.sleep(0.5)
+ctypes.CDLL(None).pthread_exit(None)
+'''
+
 
 def write(tmp_path, text):
     path = tmp_path / "program.py"
@@ -121,3 +135,12 @@ def test_what_code_is_named_after_is_not_touched(spotter, tmp_path):
     assert done.out == "still waiting\n"
     rows = spotter.json("sql", "--json", "SELECT file, source FROM place WHERE source <> ''")
     assert not [row for row in rows if "shadow" in row["file"] or "fifo" in row["file"]], rows
+
+
+def test_a_training_that_outlives_its_first_thread_is_found(spotter, tmp_path):
+    spotter("run", "-q", "--", PYTHON, write(tmp_path, HEADLESS), "3.5", check=True)
+    verdict = spotter.json("why", "--json")
+    assert verdict["time"]["tid"] != verdict["time"]["pid"], verdict["time"]
+    top = {line["role"]: line.get("top", []) for line in verdict["cpu"]["ledger"]}["main"]
+    assert "train" in top[0]["function"], top
+    assert verdict["time"]["unaccounted"] < 0.2, verdict["time"]

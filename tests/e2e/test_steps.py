@@ -52,7 +52,7 @@ def test_a_program_and_its_steps(spotter, files, tmp_path):
     said = json.loads((tmp_path / "said").read_text())
 
     steps = spotter.json("why")["steps"]
-    assert steps["count"] == 40 and steps["source"] == "api", steps
+    assert steps["count"] == 40 and (steps["source"], steps["marker"]) == ("mark", "api"), steps
     assert math.isclose(steps["first_loss"], 3.0) and math.isclose(steps["last_loss"], 3.0 / 40)
     usual = sorted(s[3] for s in said)[20]
     assert math.isclose(steps["median_s"], usual, rel_tol=0.1), (steps, usual)
@@ -69,6 +69,9 @@ def test_a_program_and_its_steps(spotter, files, tmp_path):
     assert [(int(r["step"]), float(r["loss"]), float(r["accuracy"])) for r in rows] == [tuple(s[:3]) for s in said]
     timed = {int(r["step"]): float(r["step_time"]) for r in rows if r["step_time"]}
     assert len(timed) >= 39 and abs(timed[30] - said[29][3]) < 0.05
+    usage = spotter.json("sql", "SELECT step, cpu_cores, memory FROM steps WHERE step IN (29, 30)")
+    of = {u["step"]: u for u in usage}
+    assert of[30]["cpu_cores"] < 0.3 and of[30]["memory"] > 1e6 and of[29]["cpu_cores"] is None, usage
     # the evaluation is no part of the step behind it
     assert timed[21] < 0.3
 
@@ -116,6 +119,66 @@ def test_two_ranks_in_one_run(spotter, tmp_path):
     assert "Ranks\nRANK " in spotter("report", check=True).out
     rows = list(csv.DictReader(io.StringIO(exported(spotter, "--to", "csv", "--what", "steps").decode())))
     assert sorted((r["rank"], int(r["step"])) for r in rows) == [(r, s) for r in "01" for s in range(1, 26)]
+
+
+SILENT = """
+import json, multiprocessing, random, sys, time
+
+def loader(out, seed):
+    "A worker: makes a batch, hands it over; evenly, or whenever it likes."
+    chance = random.Random(seed)
+    begin = time.monotonic()
+    for i in range(30):
+        rows = [((i * 31 + k) % 97 / 97, (i * 17 + k) % 89 / 89) for k in range(2000)]
+        due = chance.expovariate(1 / 0.5) if seed else begin + (i + 1) * 0.6 - time.monotonic()
+        time.sleep(max(0, due))
+        out.send(rows)
+
+if __name__ == "__main__":
+    seed = int(sys.argv[2])
+    ready, out = multiprocessing.Pipe(duplex=False)
+    worker = multiprocessing.Process(target=loader, args=(out, seed))
+    worker.start()
+    a = b = 0.0
+    ends = []
+    for _ in range(30):
+        rows = ready.recv()
+        end = time.monotonic() + (random.expovariate(5) if seed else 0.25)
+        while time.monotonic() < end:
+            for x, y in rows[:200]:
+                error = a * x + b - y
+                a, b = a - 1e-3 * error * x, b - 1e-3 * error
+        ends.append(time.monotonic())
+    worker.join()
+    json.dump(ends, open(sys.argv[1], "w"))
+"""
+
+
+def test_steps_of_a_program_that_says_nothing(spotter, tmp_path):
+    """A plain training loop without hooks: its rate is seen. One of which the batches come at any time: nothing is."""
+    (tmp_path / "train.py").write_text(SILENT)
+    runs = [subprocess.Popen([spotter.binary, "run", "--no-hooks", "--out", tmp_path / f"{seed}.spot", sys.executable,
+                              tmp_path / "train.py", tmp_path / f"said{seed}", str(seed)], env=spotter.env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for seed in (0, 3)]
+    shown = [run.communicate(timeout=300)[1].decode() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], shown
+    assert "steps" not in spotter.json("why", tmp_path / "3.spot")
+    ends = json.loads((tmp_path / "said0").read_text())
+    took = sorted(b - a for a, b in zip(ends, ends[1:]))
+    mean = sum(took) / len(took)
+    v = spotter.json("why", tmp_path / "0.spot")
+    # Where the machine is so busy that the loop is not regular, or no stacks may be read, nothing is told.
+    if "steps" in v:
+        assert v["steps"]["source"] == "inferred", v["steps"]
+        assert set(v["steps"]) <= {"count", "rate_hz", "median_s", "source"}, v["steps"]
+        assert math.isclose(v["steps"]["rate_hz"], 1 / mean, rel_tol=0.03), (v["steps"], mean)
+        assert abs(v["steps"]["count"] - 30) <= 3, v["steps"]
+        assert " about 1.7 a second; inferred" in spotter("why", tmp_path / "0.spot", check=True).out
+        return
+    queued = sum(x["share"] for x in v.get("time", {}).get("ledger", []) if x["state"] == "cpu_queue")
+    calm = v["level"] not in ("L0", "L1") and queued < 0.1 and took[-2] < 1.1 * mean
+    assert not calm, f"no steps were seen: {v['level']}, {queued}, {took}"
+    pytest.skip(f"too busy a machine, or stacks could not be read: level {v['level']}, {queued:.0%} queued")
 
 
 def test_without_steps(spotter, tmp_path):

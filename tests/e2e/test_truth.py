@@ -226,6 +226,7 @@ def test_a_sigkill_by_hand_is_not_an_oom_kill(spotter, tmp_path):
     assert "oom_killed" not in [f["cause"] for f in verdict["findings"]]
 
 
+@pytest.mark.one_user
 @pytest.mark.alone
 def test_threads_that_fight_for_cores_are_named(spotter, tmp_path):
     cores = len(os.sched_getaffinity(0))
@@ -237,6 +238,7 @@ def test_threads_that_fight_for_cores_are_named(spotter, tmp_path):
     assert "thread_oversubscription" in named, verdict
 
 
+@pytest.mark.one_user
 @pytest.mark.alone
 def test_a_healthy_program_is_called_healthy(spotter, tmp_path):
     cores = len(os.sched_getaffinity(0))
@@ -247,6 +249,7 @@ def test_a_healthy_program_is_called_healthy(spotter, tmp_path):
     assert verdict["healthy"] is True
 
 
+@pytest.mark.one_user
 @pytest.mark.alone
 def test_a_neighbour_who_takes_the_cores_is_named(spotter, tmp_path):
     cores = len(os.sched_getaffinity(0))

@@ -48,7 +48,7 @@ with vgpu.Device(0) as gpu:
     assert wall >= 0.4
     assert asleep < 0.05
     # On a busy machine it does not get a whole core.
-    assert spinning > 0.1 and spinning > 4 * asleep
+    assert spinning > 0.02 and spinning > 4 * asleep, (spinning, asleep, wall)
 
 
 def test_launch_returns_at_once_and_pending_tells(world):

@@ -77,7 +77,7 @@ def test_names_are_shown_as_text(status):
     root = drawn(training(3), status)
     assert not list(root.iter(SVG + "b")) and not list(root.iter("b"))
     assert "<b>" not in _chart.html(training(3), status)
-    assert ET.fromstring(_chart.verdict_html(status + "\n" + status)).tag == "pre"
+    assert ET.fromstring(_chart.verdict_html(status + "\n" + status)).tag == "div"
 
 
 def test_numbers_nobody_expects():
@@ -132,6 +132,22 @@ def test_thinning_keeps_the_mean_and_a_counter():
         counter.add(i, 3.0 * i)
     assert len(mean.points()) <= _chart.POINTS and all(abs(v - 0.5) < 0.01 for _, v in mean.points()[1:-1])
     assert all(abs(rate - 3.0) < 1e-9 for _, rate in counter.rates())
+
+
+def test_a_slot_that_has_just_begun_is_no_rate():
+    """Two steps within a millisecond of the last slot are not 2000 a second."""
+    counter = _chart.Line("last")
+    for i in range(41):
+        counter.add(i / 10, float(i))
+    counter.add(4.001, 42.0)
+    assert all(9.0 < rate < 11.0 for _, rate in counter.rates()), counter.rates()
+    assert counter.rates()[0][0] == 0.4  # and the line begins where the counter does
+
+
+def test_a_verdict_is_as_wide_as_the_page():
+    words = "Time    44 % idle, 31 % queued (main\n        thread of python)\nFinding a < b\n\n          table"
+    rows = [row.text or "" for row in ET.fromstring(_chart.verdict_html(words))]
+    assert rows == ["Time    44 % idle, 31 % queued (main thread of python)", "Finding a < b", "", "          table"]
 
 
 def test_a_follower_asks_for_what_is_new(monkeypatch):

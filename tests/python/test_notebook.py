@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Notebooks, executed by a real kernel without a browser. Needs Debian's python3-ipykernel and python3-nbclient."""
+"""Notebooks, executed by a real kernel, without a browser and in one. Needs Debian's python3-ipykernel and
+python3-nbclient; for the browser, what `tools/setup browser` installs."""
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import BUILD, PACKAGE, TREE
+from programs import BUILD, PACKAGE, TREE, python_with
 
 DRIVER = Path(__file__).with_name("kernel.py")
 
@@ -51,11 +52,12 @@ def jupyter(*modules):
 def notebook(world):
     python = jupyter("nbclient")
 
-    def run(what, *cells, driver=DRIVER, python=python, **more):
+    def run(what, *cells, python=python, browser=(), **more):
         env = dict(world.base, PYTHONPATH=str(PACKAGE.parent), SPOTTER_EXE=str(BUILD / "spotter"),
                    PYDEVD_DISABLE_FILE_VALIDATION="1", **more)
-        done = subprocess.run([python, driver, what], input=json.dumps(cells), env=env, cwd=world.place,
-                              capture_output=True, text=True, timeout=170)
+        driver = DRIVER.with_name("browser.py") if browser else DRIVER
+        done = subprocess.run([python, driver, what, *browser], input=json.dumps(cells), env=env, cwd=world.place,
+                              capture_output=True, text=True, timeout=360 if browser else 170)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
     return run
@@ -142,7 +144,8 @@ def test_errors_are_shown_once_and_end_the_recording(notebook):
     for outputs, error in ((said["outputs"][1], "ZeroDivisionError"), (said["outputs"][2], "SyntaxError")):
         errors = [o for o in outputs if o["output_type"] == "error"]
         assert [e["ename"] for e in errors] == [error]
-        assert len(data(outputs, "text/html")) == 2  # chart and verdict all the same
+        chart, verdict = data(outputs, "text/html")  # all the same
+        assert "notebook:" in text_of(verdict)  # not "ipykernel_launcher"
     trace = "\n".join(next(o for o in said["outputs"][1] if o["output_type"] == "error")["traceback"])
     assert "notebook.py" not in trace and "1" in trace
     assert "not recording" in said["outputs"][3][0]["text"]
@@ -164,6 +167,7 @@ def test_on_off_why(notebook):
     assert "two" in text_of(data(during, "text/html")[0])
     assert "goes on" in within[0]["text"] and "42" in data(within, "text/plain")
     assert "two" in text_of(data(off, "text/html")[-1]) and "two" in text_of(data(after, "text/html")[0])
+    assert "still running" not in text_of(data(after, "text/html")[0])  # the kernel: no news
 
 
 def spoken(messages):
@@ -191,15 +195,32 @@ def test_a_killed_kernel_leaves_nothing_behind(notebook, world):
     assert sql(record, "SELECT name, state FROM run") == [{"name": "forever", "state": "ended"}]
 
 
-def test_in_a_browser(notebook, world):
-    """Looks at what is drawn; the screenshots are in the folder of the test."""
-    if not shutil.which("chromium"):
-        pytest.skip("needs Debian's chromium")
-    said = notebook("run", "%load_ext spotter", TRAIN, driver=DRIVER.with_name("browser.py"),
-                    python=jupyter("notebook"))
-    assert len(said["charts"]) >= 3 and "steps" in said["charts"][-1]
-    assert "Steps" in said["text"] and "Record" in said["text"]
-    assert (world.place / "live.png").stat().st_size > 10000
+def playwright():
+    """Where node finds playwright-core; `tools/setup browser` puts it into the build folder."""
+    for modules in [str(BUILD / "npm/node_modules"), *os.environ.get("NODE_PATH", "").split(":")]:
+        if modules and (Path(modules) / "playwright-core").is_dir():
+            return modules
+    pytest.skip("needs Playwright: tools/setup browser")
+
+
+@pytest.mark.skipif(not os.environ.get("SPOTTER_LONG"), reason="long: run by make check-all")
+@pytest.mark.parametrize("interface", ["notebook", "lab"])
+def test_in_a_browser(notebook, world, interface):
+    """As a person: runs the cells, looks at the drawings, saves, comes back. Screenshots: the folder of the test."""
+    modules = playwright()
+    chromium = shutil.which("chromium") or pytest.skip("needs Debian's chromium")
+    python = jupyter("notebook") if interface == "notebook" else python_with("jupyterlab", "ipykernel")
+    said = notebook(interface, "%load_ext spotter", TRAIN.replace("+ 4", "+ 10"), python=python,
+                    browser=(modules, chromium))
+    charts, verdict = said["charts"], said["verdict"]
+    assert len(charts) >= 3 and len({c["pixels"] for c in charts}) == len(charts)  # of 10 s, on a machine under load
+    assert not said["errors"] and said["again"] == 1
+    for word in ("CPU", "memory", "steps", "loss", "ended"):
+        assert word in text_of(said["ended"]), word
+    steps = sql(next((world.place / "runs").glob("*.spot")), "SELECT count(*) AS n FROM steps")[0]["n"]
+    assert f"Steps   {steps} steps" in verdict and re.search("^(Verdict|Finding) ", verdict, re.M)
+    assert "Record" in verdict and "still running" not in verdict
+    assert all((world.place / name).stat().st_size > 10000 for name in ("live.png", "end.png", "again.png"))
 
 
 def test_without_ipython_the_message_says_what_to_do(world):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """spotter.start() and stop(): marks of a program that was not started by `spotter run`, and nothing left of it."""
 import os
+import re
+import shutil
 import sys
 import time
 
@@ -228,3 +230,25 @@ def test_what_is_asked_of_yama(monkeypatch, tmp_path):
         monkeypatch.setenv("SPOTTER_RECORDER", value)
         _yama.allow_named()
         assert seen == expected
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs Debian's strace")
+def test_what_the_kernel_is_asked(world):
+    """The system calls themselves, with or without Yama: the process, its forked worker, and the end of it."""
+    strace = ("-f", "-qq", "-e", "signal=none", "-e", "trace=prctl", "-o", "calls", sys.executable)
+    done = world.plain("""
+        import json, multiprocessing, os
+        import spotter
+        r = spotter.start(out="a.spot")
+        worker = multiprocessing.get_context("fork").Process(target=int)
+        worker.start()
+        worker.join()
+        spotter.stop()
+        print(json.dumps([os.getpid(), worker.pid, r.pid]))
+        """, python="strace", options=strace, check=False)
+    if "Operation not permitted" in done.err:
+        pytest.skip("strace may not trace here")
+    assert done.code == 0, done.err
+    here, worker, recorder = done.said[0]
+    calls = re.findall(r"^(\d+) +prctl\(PR_SET_PTRACER, (\d+)", (world.place / "calls").read_text(), re.M)
+    assert [(int(pid), int(allowed)) for pid, allowed in calls] == [(here, recorder), (worker, recorder), (here, 0)]
