@@ -3,11 +3,16 @@
  * One list of pieces for all that a sample is expected to need, in this order:
  *
  *	runtime, interpreters, GILs, a few code objects to look at again,
- *	thread 1: {tstate, chunks, single frames}, the same once more, thread 2: ...
+ *	thread 1: {chunks, single frames}, tstate, {chunks, single frames} once more, and where there
+ *	are generators the single frames a third time; thread 2: ...
  *
- * The kernel reads pieces in the order given. Nothing of a thread's second copy is read before all of
- * its first has been: that is what makes two equal copies a proof.
+ * The kernel reads pieces in the order given. Which frame is the innermost one is read between the two
+ * copies, so what is the same in both was there at that moment. Unless it went away and came back in
+ * between, for which a loop of the target must go round once: that does not fit in unless something
+ * keeps us from going on in the middle (an interrupt, another process, the machine's host). So a batch
+ * that takes much longer than they do of late proves nothing; and see walk.c for what frames tell.
  */
+#include "base/clock.h"
 #include "stack/py/process.h"
 
 #include <errno.h>
@@ -16,6 +21,7 @@
 /* Single frames this close are read as one piece: a page costs 0.35 us, a kilobyte 0.07. */
 #define GAP_MAX   1024u
 #define GROUP_MAX 16384u
+#define LATE_NS   3000u /* besides twice the usual time: a longer interruption is noticed */
 
 /* A piece of n bytes behind the others; its place in the arena goes to *ret. */
 static int piece_add(struct py_process *p, uint64_t at, uint32_t n, uint32_t *ret)
@@ -121,24 +127,41 @@ static int add_copy(struct py_process *p, struct py_tstate *t, unsigned which)
 {
 	const struct py_layout *l = &p->place.layout;
 	uint32_t at = 0;
-	int r;
+	int r = 0;
 
 	t->piece[which] = (uint32_t)p->pieces.n;
-	r = piece_add(p, t->at, l->thread_size, &t->copy[which]);
+	t->copy[which] = (uint32_t)((p->arena.n + 7) & ~(size_t)7);
 	for (size_t i = 0; r == 0 && i < t->windows.n; i++) {
 		r = piece_add(p, t->windows.v[i].at, t->windows.v[i].n, &at);
 		t->windows.v[i].offset = at - t->copy[which];
 	}
 	if (r == 0)
 		r = add_spots(p, t, which);
+	if (r == 0 && which == 0) {
+		t->tstate_piece = (uint32_t)p->pieces.n;
+		r = piece_add(p, t->at, l->thread_size, &t->tstate);
+	}
 	/* A new thread may get both the tstate and the pthread_t of one that ended. */
-	if (which == 0)
+	if (which == 1)
 		t->tid_piece = 0;
-	if (r == 0 && which == 0 && p->pthread_tid != PY_ABSENT && t->pthread) {
+	if (r == 0 && which == 1 && p->pthread_tid != PY_ABSENT && t->pthread) {
 		t->tid_piece = (uint32_t)p->pieces.n;
 		r = piece_add(p, t->pthread + p->pthread_tid, 4, &at);
 	}
 	return r;
+}
+
+/* The single frames alone, at the same places in relation to its (never read) beginning. */
+static int add_third(struct py_process *p, struct py_tstate *t)
+{
+	size_t windows = t->windows.n;
+	uint32_t before = 0;
+
+	if (windows)
+		before = (t->windows.v[windows - 1].offset + t->windows.v[windows - 1].n + 7) & ~7u;
+	t->piece[2] = (uint32_t)(p->pieces.n - windows);
+	t->copy[2] = (uint32_t)((p->arena.n + 7) & ~(size_t)7) - before;
+	return add_spots(p, t, 2);
 }
 
 /* Holders of the GIL, as of the beginning of the batch. */
@@ -162,10 +185,26 @@ static void read_holders(struct py_process *p)
 	}
 }
 
+/* Did this batch take longer than twice the shortest of late? That one ages by 3 % a batch. Memory that
+ * is no process (images) is read by no clock. */
+static bool was_late(struct py_process *p, bool first, int64_t ns)
+{
+	uint64_t units = p->pieces.n + p->arena.n / 4096, *pace = &p->pace[first];
+	uint64_t took = ns > 0 ? (uint64_t)ns : 0, unit = took / (units ? units : 1) + 1;
+	bool late = *pace && took > 2 * *pace * units + LATE_NS;
+
+	if (!*pace || unit < *pace)
+		*pace = unit;
+	else
+		*pace += *pace / 32 + 1;
+	return late && !p->mem->source;
+}
+
 /* `first`: of this sample, with everything; later ones read the threads that are not done. */
 int py_batch_read(struct py_process *p, bool first)
 {
 	uint32_t offset = 0;
+	int64_t start;
 	int r;
 
 	p->batch++;
@@ -175,12 +214,15 @@ int py_batch_read(struct py_process *p, bool first)
 	for (size_t i = 0; r == 0 && i < p->threads.n; i++) {
 		struct py_tstate *t = &p->threads.v[i];
 
-		t->read = false;
+		t->read = t->third = false;
 		if (!first && t->done)
 			continue;
 		r = add_copy(p, t, 0);
 		if (r == 0)
 			r = add_copy(p, t, 1);
+		if (r == 0 && t->generators)
+			r = add_third(p, t);
+		t->third = r == 0 && t->generators;
 		t->read = r == 0;
 		if (r == -ENOBUFS) /* the rest waits for the next attempt */
 			break;
@@ -194,9 +236,11 @@ int py_batch_read(struct py_process *p, bool first)
 		piece->to = p->arena.v + offset;
 		offset += piece->n;
 	}
+	start = clock_mono_ns();
 	r = mem_read_pieces(p->mem, p->pieces.v, p->pieces.n);
 	if (r < 0)
 		return r;
+	p->late = was_late(p, first, clock_mono_ns() - start);
 	if (p->pieces.v[0].failed)
 		return -ESTALE;
 	if (first)
@@ -204,11 +248,11 @@ int py_batch_read(struct py_process *p, bool first)
 	return 0;
 }
 
-const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t, unsigned which)
+const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t)
 {
-	if (!t->read || p->pieces.v[t->piece[which]].failed)
+	if (!t->read || p->pieces.v[t->tstate_piece].failed)
 		return NULL;
-	return p->arena.v + t->copy[which];
+	return p->arena.v + t->tstate;
 }
 
 struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret_place)
@@ -228,6 +272,17 @@ struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret
 	return low < t->spots.n && t->spots.v[low].at == at ? &t->spots.v[low] : NULL;
 }
 
+bool py_copies_equal(const struct py_process *p, const struct py_tstate *t)
+{
+	for (uint32_t i = t->piece[0], k = t->piece[1]; i < t->tstate_piece; i++, k++) {
+		const struct mem_piece *a = &p->pieces.v[i], *b = &p->pieces.v[k];
+
+		if (a->failed || b->failed || memcmp(a->to, b->to, a->n) != 0)
+			return false;
+	}
+	return true;
+}
+
 const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t at,
 			  uint32_t n)
 {
@@ -241,7 +296,7 @@ const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned wh
 		const struct py_window *w = &t->windows.v[i];
 
 		if (at >= w->at && at - w->at < w->n && w->n - (at - w->at) >= n)
-			return pieces[1 + i].failed ? NULL : copy + w->offset + (at - w->at);
+			return pieces[i].failed ? NULL : copy + w->offset + (at - w->at);
 	}
 	spot = py_spot_find(t, at, NULL);
 	if (!spot || spot->n < n)

@@ -22,11 +22,13 @@
 #define CLEAR_AGAIN      64u          /* ticks */
 #define TEXT_COST        (sizeof(struct py_text) + 48) /* and two allocations */
 
-int64_t py_slot_find(const struct py_codes *c, uint64_t at)
+int64_t py_slot_find(struct py_codes *c, uint64_t at)
 {
-	uint32_t slot;
+	uint32_t *recent = &c->recent[(at >> 4 ^ at >> 11) % PY_RECENT];
 
-	return map_get(&c->by_address, at, &slot) ? (int64_t)slot : -1;
+	if (*recent < c->slots.n && c->slots.v[*recent].at == at && at)
+		return *recent;
+	return map_get(&c->by_address, at, recent) ? (int64_t)*recent : -1;
 }
 
 static struct py_text *text_find(const struct py_codes *c, uint32_t id)

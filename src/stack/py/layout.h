@@ -59,10 +59,12 @@ struct py_layout {
 	uint32_t cframe_frame;             /* _PyCFrame.current_frame */
 
 	uint32_t frame_code, frame_previous;
-	uint32_t frame_instr;   /* f_lasti (int) to 3.10, a pointer from 3.11 on */
-	uint32_t frame_owner;   /* from 3.11 */
-	uint32_t frame_running; /* f_executing, f_state to 3.10 */
-	uint32_t frame_size;    /* bytes that must be read */
+	uint32_t frame_instr;    /* f_lasti (int) to 3.10, a pointer from 3.11 on */
+	uint32_t frame_owner;    /* from 3.11 */
+	uint32_t frame_stacktop; /* 3.11 to 3.13, int: -1 in a frame that runs or is in C code */
+	uint32_t frame_entry;    /* 3.11, a byte: called by C code */
+	uint32_t frame_running;  /* f_executing, f_state to 3.10 */
+	uint32_t frame_size;     /* bytes that must be read */
 	uint64_t frame_code_mask;
 	uint8_t running_value; /* what frame_running holds in a frame that runs or calls */
 	uint8_t owner_shim;    /* owners from this on have no Python code */

@@ -20,16 +20,18 @@
 	.interp_threads = 8, .interp_gil = PY_ABSENT, .thread_frame = 24, .thread_pthread = 176, \
 	.thread_native = PY_ABSENT, .thread_chunk = PY_ABSENT, .thread_top = PY_ABSENT,          \
 	.thread_size = 184, .frame_code = 32, .frame_previous = 24, .frame_owner = PY_ABSENT,    \
-	.frame_size = 120, .owner_shim = 255, .code_filename = 104, .code_name = 112,            \
-	.code_qualname = PY_ABSENT, .code_first_line = 40, .code_lines = 120,                    \
-	.code_instructions = PY_ABSENT, .code_frame_words = PY_ABSENT, .code_locals = PY_ABSENT, \
-	.code_stack = PY_ABSENT, .code_traceable = PY_ABSENT, .code_size = 128
+	.frame_stacktop = PY_ABSENT, .frame_entry = PY_ABSENT, .frame_size = 120,                \
+	.owner_shim = 255, .code_filename = 104, .code_name = 112, .code_qualname = PY_ABSENT,   \
+	.code_first_line = 40, .code_lines = 120, .code_instructions = PY_ABSENT,                \
+	.code_frame_words = PY_ABSENT, .code_locals = PY_ABSENT, .code_stack = PY_ABSENT,        \
+	.code_traceable = PY_ABSENT, .code_size = 128
 
 #define CHUNKS                                                                                    \
 	.frames = PY_FRAMES_CFRAME, .lines = PY_LINES_LOCATIONS, .runtime_interpreters = 40,      \
 	.runtime_collecting = PY_ABSENT, .interp_next = 0, .thread_frame = 56, .frame_instr = 56, \
-	.frame_running = PY_ABSENT, .frame_size = 72, .owner_shim = 3, .locals = 9,               \
-	.code_filename = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136
+	.frame_running = PY_ABSENT, .frame_stacktop = 64, .frame_size = 72, .owner_shim = 3,      \
+	.locals = 9, .code_filename = 112, .code_name = 120, .code_qualname = 128,                \
+	.code_lines = 136
 
 #define EVERYWHERE                                                                           \
 	.gil_holder = 8, .gil_locked = 16, .thread_next = 8, .thread_interp = 16,            \
@@ -67,6 +69,7 @@ static const struct py_layout known[] = {
 	  .frame_code = 32,
 	  .frame_previous = 48,
 	  .frame_owner = 69,
+	  .frame_entry = 68,
 	  .code_first_line = 72,
 	  .code_instructions = 184,
 	  .code_frame_words = PY_ABSENT,
@@ -94,6 +97,7 @@ static const struct py_layout known[] = {
 	  .frame_code = 0,
 	  .frame_previous = 8,
 	  .frame_owner = 70,
+	  .frame_entry = PY_ABSENT,
 	  .code_first_line = 68,
 	  .code_instructions = 192,
 	  .code_frame_words = 76,
@@ -239,7 +243,11 @@ static void read_frame(struct table *t, const struct sections *s, struct py_layo
 	locals = field(t, s->frame, 4, 8, FIELD_MAX);
 	l->locals = locals / 8;
 	l->frame_owner = field(t, s->frame, 5, 1, FIELD_MAX);
-	l->frame_running = PY_ABSENT;
+	l->frame_running = l->frame_entry = l->frame_stacktop = PY_ABSENT;
+	/* Not in the table either: instr_ptr, stacktop (int), return_offset, owner in 3.13. From 3.14
+	 * on it is a pointer that stays as it is while the frame runs, and so tells nothing. */
+	if (l->minor == 13 && l->frame_owner == l->frame_instr + 14)
+		l->frame_stacktop = l->frame_instr + 8;
 	l->frame_size = highest(l->frame_owner + 1, l->frame_instr + 8,
 				highest(l->frame_previous, l->frame_code, 0) + 8);
 	/* Shims: C stack in 3.13; interpreter entry and C stack in 3.14. */

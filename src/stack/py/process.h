@@ -20,6 +20,7 @@
 #define PY_CODES_MAX   (1u << 14) /* functions seen on stacks, a process; some 1,000 */
 #define PY_TEXTS_MAX   (8u << 20) /* bytes of their names, files and line tables */
 #define PY_LINES_MAX   (1u << 20) /* bytes of one line table */
+#define PY_RECENT      128        /* a power of two */
 #define PY_CHECKS      4          /* cached functions looked at again in a sample */
 
 /* Memory that a thread's sample is expected to need. `offset`: where it stands in a copy. */
@@ -43,9 +44,12 @@ struct py_tstate {
 	uint64_t base; /* where the first frame of its stack must be; 0: no chunk yet */
 	VEC(struct py_window) windows; /* chunks, the newest first */
 	VEC(struct py_spot) spots;     /* by address */
-	uint32_t copy[2];              /* where both copies begin in the arena */
-	uint32_t piece[2];
-	uint32_t tid_piece; /* to 3.10: where its id was read, behind the first copy; 0: not */
+	uint32_t copy[3];              /* where the copies begin in the arena */
+	uint32_t piece[3];
+	bool generators;               /* on its stack of late: the next batch has a third copy */
+	bool third;                    /* this batch has it: of the single frames only */
+	uint32_t tstate, tstate_piece; /* the thread's own structure, read between the two */
+	uint32_t tid_piece; /* to 3.10: where its id was read, behind the second copy; 0: not */
 	bool read;          /* the copies are of this attempt */
 	bool seen;          /* in the list of threads just walked */
 	bool done;
@@ -66,6 +70,8 @@ struct py_interp {
 struct py_link {
 	uint64_t at, code, instr, previous;
 	uint8_t owner;
+	bool calling; /* has put its stack by for a frame called without C code; or unknown */
+	bool from_c;  /* 3.11: called by C code; later ones have a shim there */
 };
 
 enum py_end {
@@ -110,11 +116,12 @@ struct py_text {
 
 struct py_codes {
 	VEC(struct py_slot) slots;
-	struct map by_address;     /* -> slot */
-	struct map restless;       /* addresses found reused */
-	VEC(struct py_text) texts; /* by id */
-	struct map by_content;     /* hash -> index in texts */
-	size_t bytes;              /* of all texts */
+	struct map by_address;      /* -> slot */
+	uint32_t recent[PY_RECENT]; /* slots found last, by a hash of the address; or outdated */
+	struct map restless;        /* addresses found reused */
+	VEC(struct py_text) texts;  /* by id */
+	struct map by_content;      /* hash -> index in texts */
+	size_t bytes;               /* of all texts */
 	uint32_t next_id;
 	uint32_t cleared; /* tick of the last time that old ones made room; 0: never */
 	uint32_t checks[PY_CHECKS];
@@ -140,13 +147,17 @@ struct py_process {
 	VEC(struct mem_piece) verify;
 	VEC(uint32_t) verified; /* slots of those pieces */
 	uint32_t runtime_copy, checks_copy, checks_piece;
+	/* What a piece or page takes at least, of late, ns: [1] in the first batch of a sample, when
+	 * caches are cold, [0] in later ones. */
+	uint64_t pace[2];
+	bool late; /* the batch took much longer: we were interrupted, and it proves nothing */
 	struct py_chain chain[2];
 	struct py_counts counts;
 };
 
 /* code.c */
 /* The slot of a code object, -1 when it is not in the cache. */
-int64_t py_slot_find(const struct py_codes *c, uint64_t at);
+int64_t py_slot_find(struct py_codes *c, uint64_t at);
 /* Reads a code object and its texts: 0; -EBADMSG: this is none; or -errno. */
 int py_slot_learn(struct py_process *p, uint64_t at);
 /* Is the slot still about the same object? `head` is what the address holds now. */
@@ -172,10 +183,11 @@ int py_tid_read(struct py_process *p, struct py_tstate *t);
 
 /* batch.c */
 int py_batch_read(struct py_process *p, bool first);
-const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t,
-			      unsigned which);
+const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t);
 /* NULL: none; *ret_place, if wanted: where it is or would have to stand. */
 struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret_place);
+/* Are both copies of a thread the same, byte for byte? Then one of them tells all. */
+bool py_copies_equal(const struct py_process *p, const struct py_tstate *t);
 /* n bytes at an address from one of the thread's copies; NULL: not there. */
 const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t at,
 			  uint32_t n);
@@ -189,8 +201,14 @@ void py_walk(struct py_process *p, struct py_tstate *t, unsigned which, struct p
 /* Is each link such as a running thread has them, and is the last one the thread's first frame? */
 bool py_chain_whole(const struct py_process *p, const struct py_tstate *t,
 		    const struct py_chain *c);
+/* Is each frame that was called without C code between called by one that says that it calls? */
+bool py_chain_linked(const struct py_process *p, const struct py_chain *c);
 /* Do both chains tell the same story, but for where the innermost frame is? */
 bool py_chain_same(const struct py_chain *a, const struct py_chain *b);
+/* Looks at the frames of generators once more: they are single objects that Python uses again and again, so
+ * that two stacks mixed in the same way twice are less unlikely than elsewhere. How many of the innermost
+ * links are not proven: up to the outermost generator that is another now. */
+size_t py_chain_restless(struct py_process *p, struct py_tstate *t, const struct py_chain *c);
 /* Puts the common outer part of chain[0] and [1] into chain[1], or what can be followed upwards from
  * the first frame; false: nothing. The innermost frame's instruction is then unknown. */
 bool py_chain_salvage(struct py_process *p, struct py_tstate *t);

@@ -14,6 +14,7 @@
 #define YOUNG          32u /* sightings for which a function is compared each time */
 #define DEEP_ROUNDS    2 /* readings of a stack that is too deep, which are dear, besides the first */
 #define INTERVAL_MAX   32u
+#define LEARN_MAX      16 /* functions learned from a stack that is not proven; some 5 us each */
 
 void py_stacks_done(struct py_stacks *s)
 {
@@ -178,23 +179,28 @@ static enum verdict know_codes(struct py_process *p, const struct py_chain *c)
 static enum verdict judge(struct py_process *p, struct py_tstate *t)
 {
 	struct py_chain *a = &p->chain[0], *b = &p->chain[1];
+	bool equal = t->read && py_copies_equal(p, t);
 
 	if (!t->read)
 		return MISSED;
-	py_walk(p, t, 0, a);
-	if (a->end == PY_END_MISSING)
-		return MISSED;
+	if (!equal) {
+		py_walk(p, t, 0, a);
+		if (a->end == PY_END_MISSING)
+			return MISSED;
+	}
 	py_walk(p, t, 1, b);
 	if (b->end == PY_END_MISSING)
 		return MISSED;
-	if (a->links.n >= PY_DEPTH_MAX)
+	if (!vec_reserve(&a->links, b->links.n)) /* now: a warm sampler allocates nothing */
+		return TORN;
+	if (b->links.n >= PY_DEPTH_MAX || (!equal && a->links.n >= PY_DEPTH_MAX))
 		return TOO_DEEP;
-	if (!py_chain_same(a, b))
+	if ((!equal && !py_chain_same(a, b)) || !py_chain_linked(p, b) || p->late)
 		return TORN;
 	/* Equal but ending elsewhere: perhaps the thread's stack has moved. */
-	if (!py_chain_whole(p, t, a) || !py_chain_whole(p, t, b))
-		return a->end == PY_END_BROKEN ? TORN : MISSED;
-	return know_codes(p, b);
+	if (!py_chain_whole(p, t, b))
+		return b->end == PY_END_BROKEN ? TORN : MISSED;
+	return py_chain_restless(p, t, b) ? TORN : know_codes(p, b);
 }
 
 static bool frame_put(struct py_stacks *out, uint32_t code, int32_t offset)
@@ -241,6 +247,12 @@ static void put_chain(struct py_process *p, struct py_tstate *t, bool partial,
 	t->done = true;
 }
 
+static void drop_inner(struct py_chain *c, size_t n)
+{
+	c->links.n -= n;
+	memmove(c->links.v, c->links.v + n, c->links.n * sizeof(c->links.v[0]));
+}
+
 /* Keeps the outer part up to the first function that was not known before the copies were read, or is
  * another now. */
 static void cut_unknown(struct py_process *p, struct py_chain *c)
@@ -262,17 +274,41 @@ static void cut_unknown(struct py_process *p, struct py_chain *c)
 		    !offset_of(p, &p->codes.slots.v[index], link, &offset))
 			break;
 	}
-	c->links.n -= i;
-	memmove(c->links.v, c->links.v + i, c->links.n * sizeof(c->links.v[0]));
+	drop_inner(c, i);
+}
+
+/* What a stack that never stands still consists of, for the next sample: of a function that was learned
+ * behind this reading nothing is proven yet. From the outermost on, as far as there are functions. */
+static void learn_some(struct py_process *p, const struct py_chain *c)
+{
+	unsigned learned = 0;
+
+	for (size_t i = c->links.n; i > 0 && learned < LEARN_MAX; i--) {
+		const struct py_link *link = &c->links.v[i - 1];
+
+		if (is_shim(p, link) || py_slot_find(&p->codes, link->code) >= 0)
+			continue;
+		if (py_slot_learn(p, link->code) < 0)
+			break;
+		learned++;
+	}
 }
 
 /* What is left when the attempts are used up. */
 static void put_rest(struct py_process *p, struct py_tstate *t, struct py_stacks *out)
 {
+	bool salvaged;
+
 	t->result.status = PY_UNPROVEN;
 	t->result.n = 0;
 	t->done = true;
-	if (!py_chain_salvage(p, t))
+	if (p->late)
+		return;
+	salvaged = py_chain_salvage(p, t);
+	if (salvaged)
+		drop_inner(&p->chain[1], py_chain_restless(p, t, &p->chain[1]));
+	learn_some(p, &p->chain[1]);
+	if (!salvaged)
 		return;
 	cut_unknown(p, &p->chain[1]);
 	if (!p->chain[1].links.n)
@@ -420,6 +456,7 @@ int py_sample(struct py_process *p, struct py_stacks *out)
 	for (unsigned round = 0; r == 0 && left; round++) {
 		if (round) {
 			p->counts.retries++;
+			p->counts.late += p->late;
 			r = py_batch_read(p, false);
 			if (r < 0)
 				break;

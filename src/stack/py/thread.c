@@ -133,7 +133,7 @@ static int thread_again(struct py_process *p, struct py_tstate *t, uint32_t inte
 			uint64_t *ret_next)
 {
 	const struct py_layout *l = &p->place.layout;
-	const uint8_t *tstate = py_copy_tstate(p, t, 1);
+	const uint8_t *tstate = py_copy_tstate(p, t);
 
 	if (!tstate || t->seen || py_u64(tstate, l->thread_interp) != p->interps.v[interp].at)
 		return -EBADMSG;

@@ -22,16 +22,21 @@ void py_link_parse(const struct py_layout *l, const uint8_t *bytes, uint64_t at,
 		ret->instr = (uint64_t)(int64_t)py_i32(bytes, l->frame_instr);
 		ret->owner =
 		    bytes[l->frame_running] == l->running_value ? OWNER_THREAD : PY_NOT_RUNNING;
+		ret->calling = true;
+		ret->from_c = false;
 	} else {
 		ret->instr = py_u64(bytes, l->frame_instr);
 		ret->owner = bytes[l->frame_owner];
+		ret->calling =
+		    l->frame_stacktop == PY_ABSENT || py_i32(bytes, l->frame_stacktop) >= 0;
+		ret->from_c = l->frame_entry != PY_ABSENT && bytes[l->frame_entry];
 	}
 }
 
 bool py_walk_first(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t *ret)
 {
 	const struct py_layout *l = &p->place.layout;
-	const uint8_t *tstate = py_copy_tstate(p, t, which), *cframe;
+	const uint8_t *tstate = py_copy_tstate(p, t), *cframe;
 
 	if (!tstate)
 		return false;
@@ -96,6 +101,22 @@ bool py_chain_whole(const struct py_process *p, const struct py_tstate *t, const
 	return last->at == t->base && last->owner == OWNER_THREAD;
 }
 
+/* A frame called without C code between, by one that says that it runs itself: what is left of an
+ * earlier stack above the frame that runs now looks like that, and nothing else does. */
+static bool left_over(const struct py_layout *l, const struct py_link *caller,
+		      const struct py_link *callee)
+{
+	return !caller->calling && !callee->from_c && !is_shim(l, callee) && !is_shim(l, caller);
+}
+
+bool py_chain_linked(const struct py_process *p, const struct py_chain *c)
+{
+	for (size_t i = 1; i < c->links.n; i++)
+		if (left_over(&p->place.layout, &c->links.v[i], &c->links.v[i - 1]))
+			return false;
+	return true;
+}
+
 static bool link_same(const struct py_link *a, const struct py_link *b)
 {
 	return a->at == b->at && a->code == b->code && a->owner == b->owner &&
@@ -109,10 +130,46 @@ bool py_chain_same(const struct py_chain *a, const struct py_chain *b)
 	for (size_t i = 0; i < a->links.n; i++) {
 		if (!link_same(&a->links.v[i], &b->links.v[i]))
 			return false;
-		if (i && a->links.v[i].instr != b->links.v[i].instr)
+		if (i && (a->links.v[i].instr != b->links.v[i].instr ||
+			  a->links.v[i].calling != b->links.v[i].calling))
 			return false;
 	}
 	return true;
+}
+
+/* The third copy of a frame; it was not foreseen that one is needed: a read of its own. */
+static bool third_look(struct py_process *p, struct py_tstate *t, uint64_t at, struct py_link *ret)
+{
+	uint32_t size = p->place.layout.frame_size;
+	const uint8_t *bytes = t->third ? py_copy_at(p, t, 2, at, size) : NULL;
+
+	if (!t->third && vec_reserve(&p->scratch, size) &&
+	    mem_read(p->mem, at, p->scratch.v, size) == 0)
+		bytes = p->scratch.v;
+	if (bytes)
+		py_link_parse(&p->place.layout, bytes, at, ret);
+	return bytes != NULL;
+}
+
+size_t py_chain_restless(struct py_process *p, struct py_tstate *t, const struct py_chain *c)
+{
+	size_t restless = 0;
+
+	t->generators = false;
+	if (p->place.layout.frames == PY_FRAMES_HEAP) /* those say that they run */
+		return 0;
+	for (size_t i = 0; i < c->links.n; i++) {
+		const struct py_link *was = &c->links.v[i];
+		struct py_link now;
+
+		if (was->owner != OWNER_GENERATOR)
+			continue;
+		t->generators = true;
+		if (!third_look(p, t, was->at, &now) || !link_same(was, &now) ||
+		    (i && (was->instr != now.instr || was->calling != now.calling)))
+			restless = i + 1;
+	}
+	return restless;
 }
 
 /* Both chains come to the first frame: what they have in common from there. */
@@ -125,7 +182,8 @@ static bool salvage_common(struct py_process *p)
 		const struct py_link *x = &a->links.v[a->links.n - 1 - n];
 		const struct py_link *y = &b->links.v[b->links.n - 1 - n];
 
-		if (!link_same(x, y))
+		if (!link_same(x, y) || (n && (left_over(&p->place.layout, x + 1, x) ||
+					       left_over(&p->place.layout, y + 1, y))))
 			break;
 		n++;
 		if (x->instr != y->instr)
@@ -154,22 +212,24 @@ static bool both_at(struct py_process *p, struct py_tstate *t, uint64_t at, uint
 	       a->owner == OWNER_THREAD && a->previous == caller;
 }
 
-/* The end of what is in use of the root chunk, in both copies. */
+/* The end of what is in use of the root chunk. */
 static uint64_t root_top(struct py_process *p, struct py_tstate *t)
 {
 	const struct py_layout *l = &p->place.layout;
 	uint64_t root = t->base - PY_CHUNK_DATA - 8, top = UINT64_MAX;
+	const uint8_t *tstate = py_copy_tstate(p, t);
 
+	if (!tstate)
+		return 0;
+	if (py_u64(tstate, l->thread_chunk) == root)
+		return py_u64(tstate, l->thread_top);
 	for (unsigned which = 0; which < 2; which++) {
-		const uint8_t *tstate = py_copy_tstate(p, t, which);
 		const uint8_t *chunk = py_copy_at(p, t, which, root, PY_CHUNK_DATA);
 		uint64_t here;
 
-		if (!tstate || !chunk)
+		if (!chunk)
 			return 0;
-		here = py_u64(tstate, l->thread_chunk) == root
-			   ? py_u64(tstate, l->thread_top)
-			   : root + PY_CHUNK_DATA + 8 * py_u64(chunk, PY_CHUNK_TOP);
+		here = root + PY_CHUNK_DATA + 8 * py_u64(chunk, PY_CHUNK_TOP);
 		top = here < top ? here : top;
 	}
 	return top;
@@ -206,7 +266,8 @@ static bool salvage_upwards(struct py_process *p, struct py_tstate *t)
 		if (!slot)
 			return false;
 		*slot = b;
-		if (code < 0 || !p->codes.slots.v[code].frame_words || a.instr != b.instr)
+		if (code < 0 || !p->codes.slots.v[code].frame_words || a.instr != b.instr ||
+		    !a.calling || !b.calling)
 			break;
 		next = at + 8ull * p->codes.slots.v[code].frame_words;
 		b.previous = at;
