@@ -55,6 +55,8 @@ void spotter_mark(uint32_t kind, const char *name, uint64_t number, double value
 /* $SPOTTER_MARKS has changed (a recorder was started or ended beside a program that lives on): the next
  * mark looks at it again. */
 void spotter_reset(void);
+/* For the Python package, which alone knows what to give here: a function that CPython calls directly. */
+void *spotter_python(const void *const *functions, const char *name);
 
 #ifdef __cplusplus
 }

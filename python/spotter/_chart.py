@@ -12,7 +12,7 @@ POINTS = 160      # of a line
 LINES = 8         # of a panel: GPUs beyond that have no line of their own
 QUIET_S = 5.0     # without a step for longer than that, the rate is not shown as that of now
 
-WIDTH, HEIGHT, GAP = 246, 92, 8  # of a panel
+WIDTH, HEIGHT, GAP, ROW_GAP = 240, 92, 20, 8  # of a panel
 LEFT, TOP, BOTTOM = 2, 22, 14    # around its lines
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf")
 
@@ -51,10 +51,18 @@ class Line:
         return [(t, value) for _, (t, value, _count) in sorted(self._slots.items())]
 
     def rates(self) -> List[Point]:
-        """Growth a second of a counter between its points; the time is that of the later one."""
-        found = self.points()
-        return [(b[0], (b[1] - a[1]) / (b[0] - a[0])) for a, b in zip(found, found[1:])
-                if b[0] > a[0] and b[1] >= a[1]]
+        """Growth a second of a counter between its points; the time is that of the later one. The first is there at
+        the beginning, too. A slot that has just begun is left out: so short a time says little."""
+        rates: List[Point] = []
+        before: Optional[Point] = None
+        for point in self.points():
+            if before is not None and point[0] - before[0] < self.width / 2:
+                continue
+            if before is not None and point[1] >= before[1]:
+                rate = (point[1] - before[1]) / (point[0] - before[0])
+                rates += [(point[0], rate)] if rates else [(before[0], rate), (point[0], rate)]
+            before = point
+        return rates
 
 
 class Gpu:
@@ -260,19 +268,37 @@ def html(state: State, status: str = "") -> str:
     shown = panels(state)
     columns = 2 if len(shown) == 4 else min(3, len(shown))
     rows = -(-len(shown) // columns)
-    wide, tall = columns * (WIDTH + GAP) - GAP, rows * (HEIGHT + GAP) + 6
+    wide, tall = columns * (WIDTH + GAP) - GAP, rows * (HEIGHT + ROW_GAP) + 6
     out = ['<div style="max-width:%dpx"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="100%%" '
            'role="img" aria-label="%s" font-family="sans-serif" font-size="11" fill="currentColor">'
            % (wide, wide, tall, _clean(text(state, status)))]
     for i, panel in enumerate(shown):
-        out += _draw(panel, i % columns * (WIDTH + GAP), i // columns * (HEIGHT + GAP), state.begin, state.now)
+        out += _draw(panel, i % columns * (WIDTH + GAP), i // columns * (HEIGHT + ROW_GAP), state.begin, state.now)
     out.append('<text x="%d" y="%d" font-size="9" opacity=".7">spotter%s</text></svg></div>'
                % (LEFT, tall - 2, _clean(": " + status if status else "")))
     return "".join(out)
 
 
+LABEL = 8  # columns of the word that a line of a verdict begins with; lines that go on are indented by as many
+
+
+def _entries(words: str) -> List[str]:
+    """A verdict without the breaks that were made for a terminal: each line begins with its word."""
+    found: List[str] = []
+    for line in words.splitlines():
+        if found and line.startswith(" " * LABEL) and line[LABEL:LABEL + 1].strip():
+            found[-1] += " " + line[LABEL:]
+        else:
+            found.append(line)
+    return found
+
+
 def verdict_html(words: str) -> str:
-    return '<pre style="white-space:pre;overflow-x:auto;font-size:12px;line-height:1.3">%s</pre>' % "\n".join(map(_clean, words.splitlines()))
+    """As wide as the notebook is: nothing is cut off, and what goes on in a next line stands below its beginning."""
+    return ('<div style="font-family:monospace;font-size:12px;line-height:1.35;white-space:pre-wrap;'
+            'overflow-wrap:anywhere">%s</div>' % "".join(
+                '<div style="padding-left:%dch;text-indent:-%dch">%s</div>' % (LABEL, LABEL, _clean(entry))
+                for entry in _entries(words)))
 
 
 def bundle(state: State, status: str = "") -> Mapping[str, str]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Marks of this process, through libspotter into the ring the recorder reads.
 
-Without a recorder ($SPOTTER_MARKS) or without the library every call does nothing. A mark takes about a
-microsecond: one call through ctypes that keeps the GIL (PyDLL), because giving it up for 100 ns of work
-could cost a whole switch interval of another thread.
+Without a recorder ($SPOTTER_MARKS) or without the library every call does nothing. A mark takes 100 ns and what
+Python does around it (_fast.py). It keeps the GIL (PyDLL), because giving it up for so little work could cost a
+whole switch interval of another thread.
 
 There is one `Marks` a process, even when this package is loaded twice (by the hooks of `spotter run` under a
 private name, by the user as `spotter`): the first one is kept in `sys`.
@@ -14,6 +14,8 @@ import os
 import sys
 from time import monotonic_ns
 from typing import Any, Callable, Dict, Optional, Tuple
+
+from . import _fast
 
 # src/mark/ring.h, enum mark_kind
 STEP, SCALAR, PHASE_BEGIN, PHASE_END, DATA_WAIT, MICRO_STEP, EPOCH, SETTING, SOURCE = range(1, 10)
@@ -37,8 +39,8 @@ def _library_file() -> Optional[str]:
     return None
 
 
-def _open_library() -> Tuple[Optional[Callable[..., Any]], Optional[Callable[[], int]]]:
-    """(spotter_mark, spotter_active), or (None, None)."""
+def _open_library() -> Tuple[Optional[_fast.Fast], Optional[Callable[[], int]]]:
+    """(marks, spotter_active), or (None, None)."""
     if not os.environ.get("SPOTTER_MARKS"):
         return None, None
     try:
@@ -52,7 +54,7 @@ def _open_library() -> Tuple[Optional[Callable[..., Any]], Optional[Callable[[],
         mark.argtypes = [ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_double, ctypes.c_int64]
         active.restype = ctypes.c_int
         active.argtypes = []
-        return mark, active
+        return _fast.functions(library) or _fast.by_ctypes(mark), active
     except Exception:
         return None, None
 
@@ -62,6 +64,7 @@ class Marks:
 
     def __init__(self) -> None:
         self._mark: Optional[Callable[..., Any]] = None
+        self.fast: Optional[_fast.Fast] = None  # not None: the ring is open, or was tried to be
         self._active: Optional[Callable[[], int]] = None
         self._opened = self._registered = False
         self._names: Dict[str, bytes] = {}
@@ -82,7 +85,8 @@ class Marks:
         """Whether there is anybody to tell."""
         if not self._opened:
             self._opened = True
-            self._mark, self._active = _open_library()
+            self.fast, self._active = _open_library()
+            self._mark = self.fast and self.fast.mark
             if self._mark is not None and not self._registered:
                 self._registered = True
                 atexit.register(self.flush)
@@ -90,7 +94,7 @@ class Marks:
 
     def reset(self) -> None:
         """$SPOTTER_MARKS has changed: looks at it again with the next mark."""
-        self._mark = self._active = None
+        self._mark = self._active = self.fast = None
         self.forget()
         self._opened = False
 
@@ -132,6 +136,14 @@ class Marks:
         elif not self._opened and self.open():
             self.put(DATA_WAIT, None, ns if ns > 0 else 0)
 
+    def waited(self, since_ns: int) -> None:
+        """The same, from then on."""
+        if self.fast is not None:
+            self.waits += 1
+            self.fast.waited(since_ns)
+        else:  # opening the library takes milliseconds that are none of it
+            self.wait(monotonic_ns() - since_ns)
+
     def evaluate(self, on: bool) -> None:
         """The phase "evaluate" begins or ends, once, whoever says so."""
         if on != self.evaluating:
@@ -157,8 +169,8 @@ class Marks:
         self.loss = NAN
         if self.told != self.source:
             self.tell_source()
-        if self._mark is not None:
-            self._mark(STEP, None, self.number, loss, 0)
+        if self.fast is not None:
+            self.fast.step(self.number, loss)
         else:
             self.put(STEP, None, self.number, loss)
 
@@ -209,17 +221,59 @@ def reading(value: Any) -> Optional[float]:
     """A number out of what people call a loss; None when that would make a device, or us, wait."""
     kind = type(value)
     if kind is float:
-        return float(value)
-    if kind is int or kind is bool:
-        return float(value)
+        return value  # type: ignore[no-any-return]
     try:
+        reader = _readers.get(kind)
+        if reader is not None:
+            return reader(value)
+        if kind is int or kind is bool:
+            return float(value)
         return _reading(value, kind.__module__.partition(".")[0])
     except Exception:
         return None
 
 
+_readers: Dict[type, Callable[[Any], Optional[float]]] = {}
+
+
+def tensor_reader(torch: Any) -> Callable[[Any], Optional[float]]:
+    """Reads a scalar from host memory by its address: no operator runs, so that no profiler, dispatch mode or
+    autograd sees anything, and nothing can wait. None for whatever is not a plain tensor on the CPU."""
+    import ctypes
+    import struct
+    plain, single, double = torch.Tensor, torch.float32, torch.float64
+    half, brain = torch.float16, torch.bfloat16
+    float_at: Any = None
+
+    def read(t: Any) -> Optional[float]:
+        nonlocal float_at
+        if type(t) is not plain or not t.is_cpu or t.numel() != 1:
+            return None
+        dtype, address = t.dtype, t.data_ptr()
+        if dtype is single:
+            if float_at is None:
+                marks = shared()
+                float_at = marks.fast.float_at if marks.open() and marks.fast else _fast.float_by_ctypes
+            return float_at(address)  # type: ignore[no-any-return]
+        if not address:
+            return None
+        if dtype is double:
+            return float(ctypes.c_double.from_address(address).value)
+        if dtype is half or dtype is brain:
+            raw = bytes((ctypes.c_char * 2).from_address(address))
+            found = struct.unpack("<e", raw) if dtype is half else struct.unpack("<f", b"\0\0" + raw)
+            return float(found[0])
+        return None
+
+    return read
+
+
 def _reading(value: Any, library: str) -> Optional[float]:
     if library == "torch":
+        torch = sys.modules["torch"]
+        if type(value) is torch.Tensor:
+            read = _readers[type(value)] = _tensor_reading(torch)
+            return read(value)
         if value.is_cpu and value.numel() == 1:
             return float(value.detach())
     elif library in ("jaxlib", "jax"):
@@ -231,3 +285,16 @@ def _reading(value: Any, library: str) -> Optional[float]:
     elif library in ("numpy", "builtins", "decimal", "fractions"):
         return None if isinstance(value, (str, bytes)) else float(value)
     return None
+
+
+def _tensor_reading(torch: Any) -> Callable[[Any], Optional[float]]:
+    """The quick one where it can, else by torch: numbers of other types, of which people log some."""
+    quick = tensor_reader(torch)
+
+    def read(t: Any) -> Optional[float]:
+        found = quick(t)
+        if found is None and t.is_cpu and t.numel() == 1:
+            return float(t.detach())
+        return found
+
+    return read

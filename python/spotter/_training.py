@@ -12,6 +12,8 @@ from ._marks import NAN, PHASE_BEGIN, PHASE_END, SCALAR, USER, reading
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
+API = "api"  # as a source of steps
+
 _here = _marks.shared()
 
 
@@ -27,12 +29,13 @@ def step(loss: Any = None, *, number: Optional[int] = None, **metrics: Any) -> N
     `loss.item()` where your loop reads it anyway. number: of a run that was resumed, say; else counted from 1.
     From the first call on, steps that hooks see are not counted any more: yours are.
     """
-    if not _here.open():
+    if _here.fast is None and not _here.open():
         return
-    _here.claim("api", USER)
-    value = reading(loss) if loss is not None else None
+    if _here.source != API:
+        _here.claim(API, USER)
+    value = NAN if loss is None else reading(loss)
     if value is None:  # a hook may have seen it in host memory
-        value = _here.loss if loss is not None else NAN
+        value = _here.loss
     try:
         _here.step(number, value)
     except Exception:
@@ -108,8 +111,9 @@ class steps(Iterable[T]):
             except StopIteration:
                 return
             if _here.waits == waits:  # else a hook has marked it
-                _here.wait(monotonic_ns() - began)
-            _here.claim("api", USER)
+                _here.waited(began)
+            if _here.source != API:
+                _here.claim(API, USER)
             before = _here.number
             yield item
             if _here.number == before:

@@ -128,13 +128,15 @@ def why(run: Optional[str]) -> str:
 
 
 def _say(words: str) -> None:
+    words = words.replace(", still running when the recording ended", "", 1)  # as kernels are at the end of a cell
     _show({"text/html": _chart.verdict_html(words), "text/plain": words})
 
 
 def _name(shell: Any) -> Optional[str]:
-    """Of the notebook, where the kernel is told: by Jupyter Server 2 and by VS Code."""
+    """Of the notebook, where the kernel is told: by Jupyter Server 2 and by VS Code. Else it is named for what it is,
+    and not for its program (ipykernel_launcher)."""
     file = os.environ.get("JPY_SESSION_NAME") or shell.user_ns.get("__vsc_ipynb_file__")
-    return os.path.basename(file) or None if isinstance(file, str) else None
+    return isinstance(file, str) and os.path.basename(file) or ("notebook" if hasattr(shell, "kernel") else None)
 
 
 def _run_cell(shell: Any, cell: str) -> None:

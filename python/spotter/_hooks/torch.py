@@ -8,22 +8,28 @@
 - `DataLoader.__iter__` and `_BaseDataLoaderIter.__next__`: passes, and how long the loop waited.
 - `torch.save`: a checkpoint. `GradScaler.update`: steps that were skipped.
 
+Each of the three that a step meets has its quick way (torch_loop.py) written out in it: in the middle of a training
+none of it is in a cache, and a call of a Python function costs more there than what it does.
+
 Inside torch.compile every one of them is the original.
 """
 import functools
+import inspect
 import sys
+from threading import get_ident
 from time import monotonic_ns
 from typing import Any, Callable, Dict
 
 from .. import _marks
-from .torch_loop import Loop
+from .._marks import NAN
+from .torch_loop import ASKED, FETCHED, GRADED, STEPPED, TORCH, Loop
 
 NEAR = 10  # frames between a step() and the step() of its base class: decorators and the method
 
 
 def install(torch: Any) -> None:
     compiling = _compiling(torch)
-    read = _loss_reader(torch)
+    read = _marks.tensor_reader(torch)
     loop = Loop(_marks.shared(), torch.Tensor, torch.is_grad_enabled, read)
     for hook in (_hook_optimizer, _hook_backward, _hook_loader, _hook_save, _hook_scaler):
         try:
@@ -31,7 +37,7 @@ def install(torch: Any) -> None:
         except Exception:
             pass  # another torch than we know: the others may still work
     methods = [m for c in (Loop, _marks.Marks) for m in vars(c).values()]
-    _leave_alone(torch, read, _is_inner, *methods)
+    _leave_alone(torch, read, _is_inner, _is_simple, *methods)
 
 
 def _leave_alone(torch: Any, *functions: Any) -> None:
@@ -58,52 +64,35 @@ def _skipper(torch: Any) -> Any:
 
 
 def _compiling(torch: Any) -> Callable[[], bool]:
-    """True while torch.compile traces. Dynamo knows these functions and folds them to a constant."""
+    """True while torch.compile traces. Dynamo knows these functions and folds them to a constant. The first asks for
+    nothing else, and is the quicker one."""
     compiler = getattr(torch, "compiler", None)
-    found = getattr(compiler, "is_compiling", None)  # 2.1
-    return found or (lambda: False)
+    for name in ("is_dynamo_compiling", "is_compiling"):  # 2.1
+        found: Any = getattr(compiler, name, None)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    return lambda: False
 
 
-def _loss_reader(torch: Any) -> Callable[[Any], float]:
-    """Reads a scalar from host memory by its address: no operator runs, so that no profiler, dispatch mode or
-    autograd sees anything, and nothing can wait. NAN for whatever is not a plain tensor on the CPU."""
-    import ctypes
-    import struct
-    plain = torch.Tensor
-    kinds = {torch.float32: ctypes.c_float, torch.float64: ctypes.c_double}
-    half, brain = torch.float16, torch.bfloat16
-
-    def read(t: Any) -> float:
-        if type(t) is not plain or not t.is_cpu or t.numel() != 1:
-            return _marks.NAN
-        dtype, address = t.dtype, t.data_ptr()
-        kind = kinds.get(dtype)
-        if not address:
-            return _marks.NAN
-        if kind is not None:
-            return float(kind.from_address(address).value)
-        if dtype is half or dtype is brain:
-            raw = bytes((ctypes.c_char * 2).from_address(address))
-            found = struct.unpack("<e", raw) if dtype is half else struct.unpack("<f", b"\0\0" + raw)
-            return float(found[0])
-        return _marks.NAN
-
-    return read
+_simple: Dict[type, bool] = {}
 
 
-_steps_of: Dict[type, int] = {}  # how many classes of its line have a step() of their own, but for torch's Optimizer
+def _is_simple(optimizer: Any) -> bool:
+    """Whether its class has one step() at most, but for torch's Optimizer: no other can be within it. (A step() that
+    torch has wrapped for a subclass which inherits it, as AdamW does, is the same one.)"""
+    kind = type(optimizer)
+    found = _simple.get(kind)
+    if found is None:
+        steps = {inspect.unwrap(c.__dict__["step"]) for c in kind.__mro__
+                 if "step" in c.__dict__ and c.__module__ != "torch.optim.optimizer"}
+        found = _simple[kind] = len(steps) < 2
+    return found
 
 
 def _is_inner(optimizer: Any) -> bool:
     """Whether this end of step() is that of a base class, called by a step() that has not ended: a subclass
     that calls super().step() is hooked twice. Looking at frames takes microseconds: only where there may be one."""
-    kind = type(optimizer)
-    steps = _steps_of.get(kind)
-    if steps is None:
-        steps = _steps_of[kind] = sum("step" in c.__dict__ for c in kind.__mro__ if c.__module__ != "torch.optim.optimizer")
-    if steps < 2:
-        return False
-    frame: Any = sys._getframe(2)  # torch's wrapper around step()
+    frame: Any = sys._getframe(3)  # behind stepped() and after(): torch's wrapper around step()
     code = frame.f_code
     for _ in range(NEAR):
         frame = frame.f_back
@@ -118,50 +107,81 @@ def _is_inner(optimizer: Any) -> bool:
 def _hook_optimizer(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
     module = sys.modules["torch.optim.optimizer"]
     register = getattr(module, "register_optimizer_step_post_hook", None)
-    if register is not None:
-        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if compiling():
-                return
-            try:
-                if not _is_inner(optimizer):
-                    loop.optimizer_stepped(optimizer)
-            except Exception:
-                pass
+    marks = loop.marks
 
-        _leave_alone(torch, after)
-        register(after)
-        return
-
-    def _optimizer_step_code(self: Any) -> None:
+    def stepped(optimizer: Any) -> None:
         try:
-            if not _is_inner(self):
-                loop.optimizer_stepped(self)
+            simple = _is_simple(optimizer)
+            if simple or not _is_inner(optimizer):
+                loop.optimizer_stepped(optimizer, simple)
         except Exception:
             pass
 
-    _optimizer_step_code.__doc__ = module.Optimizer._optimizer_step_code.__doc__
-    module.Optimizer._optimizer_step_code = _optimizer_step_code
+    def after(self: Any, args: Any = None, kwargs: Any = None) -> None:
+        if compiling():
+            return
+        if loop.lane == GRADED and marks.source == TORCH and id(self) == loop.clock:
+            loop.lane = loop.lane_begins
+            loop.since_update = True
+            try:
+                marks.number = number = marks.number + 1
+                loss, marks.loss = marks.loss, NAN
+                loop.put_step(number, loss)
+            except Exception:
+                pass
+        else:
+            stepped(self)
+
+    _leave_alone(torch, stepped, after)
+    if register is not None:
+        register(after)
+    else:
+        after.__name__ = after.__qualname__ = "_optimizer_step_code"
+        after.__doc__ = module.Optimizer._optimizer_step_code.__doc__
+        module.Optimizer._optimizer_step_code = after
 
 
 def _hook_backward(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
     original = torch.Tensor.backward
+    marks, plain, single = loop.marks, torch.Tensor, torch.float32
+
+    def seen(loss: Any) -> None:
+        try:
+            loop.backward(loss)
+        except Exception:
+            pass
 
     @functools.wraps(original)
-    def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+                 inputs: Any = None) -> Any:
         if not compiling():
-            try:
-                loop.backward(self)
-            except Exception:
-                pass
+            if (loop.lane == FETCHED and type(self) is plain and loop.scaled_loss is None
+                    and self.dtype is single and get_ident() == loop.thread):
+                loop.lane = GRADED
+                try:
+                    marks.loss = loop.float_at(self.data_ptr()) if self.is_cpu and self.numel() == 1 else NAN
+                except Exception:
+                    marks.loss = NAN
+            else:
+                seen(self)
+        return original(self, gradient, retain_graph, create_graph, inputs)
+
+    @functools.wraps(original)
+    def any_backward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not compiling():
+            seen(self)
         return original(self, *args, **kwargs)
 
-    _leave_alone(torch, backward)
+    if list(inspect.signature(original).parameters) != ["self", "gradient", "retain_graph", "create_graph", "inputs"]:
+        backward = any_backward  # of a torch that we do not know
+    _leave_alone(torch, seen, backward)
     torch.Tensor.backward = backward
 
 
 def _hook_loader(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
     module = sys.modules["torch.utils.data.dataloader"]
     make, advance = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
+    marks, grad_enabled = loop.marks, loop.grad_enabled
 
     @functools.wraps(make)
     def __iter__(self: Any) -> Any:
@@ -173,14 +193,23 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
             pass
         return iterator
 
+    def wanted(iterator: Any) -> Any:
+        try:
+            return loop.batch_wanted(getattr(iterator, "_spotter_pass", None))
+        except Exception:
+            return None
+
     @functools.wraps(advance)
     def __next__(self: Any) -> Any:
-        try:
-            one = loop.batch_wanted(self)
-        except Exception:
-            one = None
-        if one is None:
-            return advance(self)
+        if (loop.lane == STEPPED and getattr(self, "_spotter_pass", None) is loop.lane_pass and get_ident() == loop.thread
+                and grad_enabled() and not marks.evaluating):
+            loop.lane = ASKED
+            one: Any = loop.lane_pass
+            one.waiting = True
+        else:
+            one = wanted(self)
+            if one is None:
+                return advance(self)
         began = monotonic_ns()
         try:
             batch = advance(self)
@@ -188,12 +217,18 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
             loop.pass_ended(one, began, isinstance(e, StopIteration))
             raise
         try:
-            loop.batch_came(one, began)
+            if loop.lane == ASKED and one is loop.lane_pass:
+                loop.lane = FETCHED
+                one.waiting = False
+                marks.waits += 1
+                loop.put_wait(began)
+            else:
+                loop.batch_came(one, began)
         except Exception:
             pass
         return batch
 
-    _leave_alone(torch, __iter__, __next__)
+    _leave_alone(torch, wanted, __iter__, __next__)
     module.DataLoader.__iter__ = __iter__
     module._BaseDataLoaderIter.__next__ = __next__
 

@@ -5,6 +5,10 @@ A step is an end of step() of the first optimizer that was seen: with several (a
 parameter) one is the clock. A batch whose backward() no optimizer followed is a micro step (gradient
 accumulation). A pass over a DataLoader in which backward() is called is an epoch; one without gradients, or
 without backward() in a program that has trained, is an evaluation. Only the thread that trains counts.
+
+Nearly all steps of nearly all programs are a batch, a backward() and a step of the clock, and then it begins again. For
+those there is a quick way through the hooks (torch.py), which this class lets them into and takes them out of:
+`Loop.lane` says what came last on it, and whatever else happens than what is next leaves it.
 """
 import os
 import sys
@@ -20,7 +24,11 @@ from .. import _marks
 TAKEN_OVER = 20
 MICRO_MOST = 1000  # marks for one step
 
+TORCH = "torch"  # as a source of steps
 CHECKPOINT = "checkpoint"
+
+# Loop.lane: not on the quick way; on it, and what came last
+OUT, STEPPED, ASKED, FETCHED, GRADED = range(5)
 
 
 class Pass:
@@ -38,7 +46,7 @@ class Pass:
 
 class Loop:
     def __init__(self, marks: _marks.Marks, plain: type, grad_enabled: Callable[[], bool],
-                 read_loss: Callable[[Any], float]) -> None:
+                 read_loss: Callable[[Any], Optional[float]]) -> None:
         self.marks = marks
         self.plain = plain  # torch.Tensor
         self.grad_enabled = grad_enabled
@@ -58,7 +66,7 @@ class Loop:
         self.fed = False                  # batches come from a DataLoader
         self.steps = 0
         self.skipped = 0
-        self.scaled_loss: Optional[Tuple[int, float]] = None
+        self.scaled_loss: Optional[Tuple[int, Optional[float]]] = None
         self.since_update = False         # the clock stepped since GradScaler.update
         self.current: Optional[Pass] = None
         self.evaluating: Optional[Pass] = None
@@ -66,6 +74,37 @@ class Loop:
         self.epoch = 0
         self.epoch_loader: Any = None     # weak: the one whose passes are epochs
         self.epoch_pass: Optional[Pass] = None
+        self.lane = self.lane_begins = OUT
+        self.lane_pass: Optional[Pass] = None
+        self.put_step: Any = None         # while on the lane
+        self.put_wait: Any = None
+        self.float_at: Any = None
+
+    # -- the quick way
+
+    def leave_lane(self) -> None:
+        """What the quick hooks did not write down, before anything else is done."""
+        if self.lane == GRADED:
+            self.backwards = 1
+        self.lane = OUT
+
+    def enter_lane(self) -> None:
+        """The clock has stepped, and all is as it will be most of the time."""
+        marks, one = self.marks, self.current
+        fast = marks.fast
+        if (fast is None or marks.pending or marks.told != marks.source or marks.priority == _marks.FRAMEWORK
+                or marks.evaluating or self.evaluating or self.others):
+            return
+        if one is None:
+            if self.fed:
+                return
+            self.lane_begins = FETCHED  # no loader: backward() is what comes next
+        else:
+            if not one.trained or one.waiting:
+                return
+            self.lane_begins = STEPPED
+        self.lane_pass, self.lane = one, self.lane_begins
+        self.put_step, self.put_wait, self.float_at = fast.step, fast.waited, fast.float_at
 
     # -- who counts
 
@@ -79,7 +118,10 @@ class Loop:
 
     # -- steps
 
-    def optimizer_stepped(self, optimizer: Any) -> None:
+    def optimizer_stepped(self, optimizer: Any, simple: bool) -> None:
+        """simple: no step() of a base class may follow."""
+        if self.lane:
+            self.leave_lane()
         me = id(optimizer)
         backwards, self.backwards = self.backwards, 0
         if me != self.clock and not self.becomes_clock(optimizer, me):
@@ -92,12 +134,13 @@ class Loop:
         self.steps += 1
         self.since_update = True
         marks = self.marks
-        if not marks.claim("torch", _marks.HOOK):
-            return
-        if backwards > 1 and not self.fed and not self.several and type(optimizer).__name__ != "LBFGS":
-            for _ in range(min(backwards - 1, MICRO_MOST)):
-                marks.put(_marks.MICRO_STEP)
-        marks.step_unless_claimed(marks.loss)
+        if marks.claim(TORCH, _marks.HOOK):
+            if backwards > 1 and not self.fed and not self.several and type(optimizer).__name__ != "LBFGS":
+                for _ in range(min(backwards - 1, MICRO_MOST)):
+                    marks.put(_marks.MICRO_STEP)
+            marks.step_unless_claimed(marks.loss)
+        if simple:
+            self.enter_lane()
 
     def becomes_clock(self, optimizer: Any, me: int) -> bool:
         if self.clock is not None:
@@ -117,6 +160,9 @@ class Loop:
     def backward(self, loss: Any) -> None:
         if self.elsewhere():
             return
+        lane = self.lane
+        if lane:
+            self.leave_lane()
         marks = self.marks
         if marks.pending:
             marks.flush()
@@ -125,13 +171,16 @@ class Loop:
         else:
             self.backwards = 1  # a subclass comes here twice for one call
         scaled, self.scaled_loss = self.scaled_loss, None
-        marks.loss = scaled[1] if scaled and scaled[0] == id(loss) else self.read_loss(loss)
+        read = scaled[1] if scaled and scaled[0] == id(loss) else self.read_loss(loss)
+        marks.loss = _marks.NAN if read is None else read
         if self.evaluating:
             self.end_evaluation()
         one = self.current
         if one is not None and not one.trained:
             one.trained = self.fed = True
             self.training_pass(one)
+        if lane == FETCHED:  # AMP: only the loss was another
+            self.lane = GRADED
 
     def scaled(self, loss: Any, result: Any) -> None:
         """backward() will be called on what AMP multiplied; the loss is what it was before."""
@@ -140,11 +189,13 @@ class Loop:
     def scaler_updated(self) -> None:
         """Once an iteration with AMP. A step that found infinities was left out, but it was an iteration."""
         stepped, self.since_update = self.since_update, False
+        if self.lane == GRADED:
+            self.leave_lane()
         if stepped or not self.backwards or not self.steps:
             return
         self.backwards = 0
         self.skipped += 1
-        if self.marks.claim("torch", _marks.HOOK):
+        if self.marks.claim(TORCH, _marks.HOOK):
             self.marks.step_unless_claimed(self.marks.loss)
             self.marks.named(_marks.SCALAR, "amp.skipped_steps", self.skipped)
 
@@ -153,6 +204,7 @@ class Loop:
     def pass_begins(self, loader: Any, iterator: Any, began_ns: int) -> None:
         if self.elsewhere() or _is_worker():
             return
+        made_ns = monotonic_ns()
         one = Pass(loader, began_ns)
         iterator._spotter_pass = one
         known = self.epoch_loader and self.epoch_loader()
@@ -161,6 +213,7 @@ class Loop:
         if known is loader and self.counts() and self.grad_enabled():
             one.trained = True
             self.training_pass(one)
+        one.began_ns += monotonic_ns() - made_ns  # ours: opening the library takes milliseconds
 
     def settings(self, loader: Any) -> None:
         for name in ("num_workers", "prefetch_factor", "pin_memory", "batch_size", "persistent_workers"):
@@ -184,11 +237,12 @@ class Loop:
         if self.counts():
             self.marks.put(_marks.EPOCH, None, self.epoch)
 
-    def batch_wanted(self, iterator: Any) -> Optional[Pass]:
+    def batch_wanted(self, one: Optional[Pass]) -> Optional[Pass]:
         """The pass it belongs to; None: not of the training loop."""
-        one: Optional[Pass] = getattr(iterator, "_spotter_pass", None)
         if one is None or one.waiting or (self.steps and get_ident() != self.thread):
             return None
+        if self.lane:
+            self.leave_lane()
         marks = self.marks
         if marks.pending:
             marks.flush()
@@ -210,7 +264,7 @@ class Loop:
         self.current = one
         marks = self.marks
         if not marks.evaluating and (marks.priority != _marks.FRAMEWORK or not self.is_other(one)):
-            marks.wait(monotonic_ns() - began)
+            marks.waited(began)
 
     def is_other(self, one: Pass) -> bool:
         """A trainer evaluates: it asks for batches before it says so."""
@@ -220,9 +274,11 @@ class Loop:
         return known is not None and known is not one.loader()
 
     def pass_ended(self, one: Pass, began_ns: int, whole: bool) -> None:
+        if self.lane:
+            self.leave_lane()
         one.waiting = False
         if whole and one.trained and not self.marks.evaluating:
-            self.marks.wait(monotonic_ns() - began_ns)  # for the end of the workers
+            self.marks.waited(began_ns)  # for the end of the workers
         one.ended = whole
         if self.current is one:
             self.current = None
