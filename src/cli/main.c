@@ -7,15 +7,29 @@
 
 extern const struct command run_command, attach_command, why_command, report_command, top_command,
     runs_command, rm_command, sql_command, export_command, doctor_command, metrics_command,
-    causes_command, help_command, completion_command, gpu_helper_command, smi_command, demo_command;
+    causes_command, help_command, completion_command, gpu_helper_command, smi_command, demo_command,
+    compare_command;
 
 static const struct command *const commands[] = {
-	&run_command,        &attach_command,     &demo_command,
-	&why_command,        &report_command,     &top_command,
-	&smi_command,        &runs_command,       &rm_command,
-	&sql_command,        &export_command,     &doctor_command,
-	&metrics_command,    &causes_command,     &help_command,
-	&completion_command, &gpu_helper_command, NULL,
+	&run_command,
+	&attach_command,
+	&demo_command,
+	&why_command,
+	&report_command,
+	&compare_command,
+	&top_command,
+	&smi_command,
+	&runs_command,
+	&rm_command,
+	&sql_command,
+	&export_command,
+	&doctor_command,
+	&metrics_command,
+	&causes_command,
+	&help_command,
+	&completion_command,
+	&gpu_helper_command,
+	NULL,
 };
 
 int main(int argc, char **argv)

@@ -24,9 +24,9 @@ enum {
 	PERF_THREADS = 32,
 	COST_SHARE = 200, /* at most half a per cent of the time for one process that is none */
 	ATTACH_MS = 2,    /* for finding interpreters, in one look */
-	/* CPU time for finding interpreters at once: of 64 loader workers, say. Above that, a half of
-	 * what there is for stacks. */
-	ATTACH_BURST_MS = 40,
+	/* CPU time for finding interpreters at once: of 64 loader workers, say. Above that, half as
+	 * much again as there is for stacks. */
+	ATTACH_BURST_MS = 120,
 };
 
 /* A quarter of what may be open: the rest is for the sampler, the record, and readers of memory. */
@@ -387,11 +387,24 @@ void stack_job_attach(struct stack_job *j, int64_t now_ns, double share)
 	int64_t spent = 0;
 	struct stack_proc *p;
 
-	if (!stack_purse_fill(&j->purse, now_ns, share / 2))
+	if (!stack_purse_fill(&j->purse, now_ns, share * 1.5))
 		return;
 	while (spent < ATTACH_MS * NS_PER_MS && (p = next_to_try(j, now_ns)) != NULL)
 		spent += try_attach(j, p, now_ns);
 	j->purse.left_ns -= spent;
+}
+
+int64_t stack_job_next_try(const struct stack_job *j)
+{
+	int64_t at = INT64_MAX;
+
+	for (size_t i = 0; i < j->procs.n && j->purse.left_ns > 0; i++) {
+		const struct stack_proc *x = j->procs.v[i];
+
+		if (!x->py && !x->gone && x->try_ns < at)
+			at = x->try_ns;
+	}
+	return at;
 }
 
 static void tell_python(struct stack_proc *p, const struct err *no_leaf, struct frame *f)

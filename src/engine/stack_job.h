@@ -68,7 +68,8 @@ struct stack_proc {
 	bool gone, refused;
 	bool leads; /* the first of the job, or a parent in it: looked at every time */
 	unsigned children;
-	bool asked_perf;                  /* whether its first thread may be sampled was tried */
+	unsigned looks;  /* at its Python: the first few come at once, it may not live long */
+	bool asked_perf; /* whether its first thread may be sampled was tried */
 	VEC(struct stack_thread) threads; /* the first is the process's own */
 };
 
@@ -111,6 +112,8 @@ void stack_job_life(struct stack_job *j, const struct life *l, int64_t wall_ns, 
 /* Looks for Python in processes that are due, for 2 ms or one. share: of a core, for all of stacks;
  * 0: any. */
 void stack_job_attach(struct stack_job *j, int64_t now_ns, double share);
+/* When the next process is to be tried; INT64_MAX: none, or nothing is left for it now. */
+int64_t stack_job_next_try(const struct stack_job *j);
 /* What is known of its interpreter holds no longer. */
 void stack_job_unlearn(struct stack_job *j, struct stack_proc *p);
 /* Its memory is not to be had by the number it was read by: by another thread's, if there is one. */

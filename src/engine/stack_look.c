@@ -15,6 +15,7 @@
 
 enum {
 	SWEEP_S = 10,
+	FIRST_LOOKS = 3,
 	UNWIND_MAX = 24,
 	MANY_THREADS = 8,
 	ASK_EVERY = 8,
@@ -379,10 +380,13 @@ static void tell_pids(struct stack_job *j)
 
 static bool its_turn(const struct stack_job *j, struct stack_proc *p, size_t place)
 {
-	unsigned stride = p->leads ? 1 : j->stride;
+	unsigned stride = p->leads || p->looks < FIRST_LOOKS ? 1 : j->stride;
 
 	p->period_ns = j->period_ns * stride;
-	return (j->turn + place) % stride == 0;
+	if ((j->turn + place) % stride != 0)
+		return false;
+	p->looks += p->py && p->looks < FIRST_LOOKS;
+	return true;
 }
 
 void stack_job_look(struct stack_job *j, int64_t now_ns)

@@ -8,7 +8,7 @@ enum {
 	FIRST_LOOKS = 8,
 	MEAN_LOOKS = 8,
 	PAYBACK_S = 3,
-	STRIDE_MAX = 16,
+	STRIDE_MAX = 8,
 	FILL_S = 10, /* no longer stretch fills a purse: the machine may have slept */
 };
 

@@ -12,8 +12,9 @@
 
 enum {
 	THREAD_STACK_BYTES = 512 << 10,
-	TELL_MS = 950, /* a hand-over a second */
-	FLUSH_MS = 30, /* how long the last one is waited for */
+	FIND_PAUSE_MS = 8, /* between two searches for interpreters of 2 ms */
+	TELL_MS = 950,     /* a hand-over a second */
+	FLUSH_MS = 30,     /* how long the last one is waited for */
 };
 
 struct stack_watch {
@@ -23,6 +24,7 @@ struct stack_watch {
 
 	/* Between the two threads. */
 	bool stop, flush;
+	bool news; /* a process was born */
 	struct stack_allowance allowance;
 	VEC(struct life) lives; /* to be learnt */
 	int64_t wall_ns, boot_ns;
@@ -38,6 +40,7 @@ struct stack_watch {
 	struct stack_job job;
 	struct frame next;
 	uint64_t missed;
+	int64_t found_ns;
 	int64_t told_ns;
 
 	struct frame taken; /* the sampler's own */
@@ -95,6 +98,7 @@ static void learn(struct stack_watch *w)
 	for (size_t i = 0; i < w->lives.n; i++)
 		stack_job_life(&w->job, &w->lives.v[i], w->wall_ns, w->boot_ns);
 	w->lives.n = 0;
+	w->news = false;
 }
 
 /* Sleeps until due; true: to stop. A hand-over that is wanted now is made at once. */
@@ -103,7 +107,7 @@ static bool wait_until(struct stack_watch *w, int64_t due_ns)
 	struct timespec ts = { .tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S };
 	int e = 0;
 
-	while (!w->stop && !w->flush && !e)
+	while (!w->stop && !w->flush && !w->news && !e)
 		e = pthread_cond_timedwait(&w->wake, &w->lock, &ts);
 	if (w->flush) {
 		hand_over(w, clock_mono_ns(), clock_thread_cpu_ns());
@@ -134,6 +138,28 @@ static int64_t look(struct stack_watch *w, int64_t now_ns, int64_t between_ns,
 	return end_ns;
 }
 
+/* Workers start all at once and may be gone in a second, while looks are rare in a job that is dear: they are
+ * found between two looks. Returns what it cost, CPU time. */
+static int64_t find_between(struct stack_watch *w, int64_t now_ns, double share)
+{
+	int64_t begun = clock_thread_cpu_ns();
+
+	w->found_ns = now_ns;
+	stack_job_attach(&w->job, now_ns, share);
+	return clock_thread_cpu_ns() - begun;
+}
+
+/* The next look, or the next process to be tried, with pauses. */
+static int64_t soonest(const struct stack_watch *w, int64_t due_ns)
+{
+	int64_t try = stack_job_next_try(&w->job), least = w->found_ns + FIND_PAUSE_MS * NS_PER_MS;
+
+	try = try < least ? least : try;
+	return try < due_ns ?
+	try : due_ns
+		;
+}
+
 static void *watch_main(void *arg)
 {
 	struct stack_watch *w = arg;
@@ -142,13 +168,18 @@ static void *watch_main(void *arg)
 	pthread_setname_np(pthread_self(), "spotter-stacks");
 	w->told_ns = w->tally.from_ns = due;
 	pthread_mutex_lock(&w->lock);
-	while (!wait_until(w, due)) {
+	while (!wait_until(w, soonest(w, due))) {
 		struct stack_allowance allowance = w->allowance;
 		int64_t now;
 
 		learn(w);
 		pthread_mutex_unlock(&w->lock);
 		now = clock_mono_ns();
+		if (now < due) {
+			cpu += find_between(w, now, allowance.share);
+			pthread_mutex_lock(&w->lock);
+			continue;
+		}
 		cpu = look(w, now, clock_thread_cpu_ns() - cpu, &allowance);
 		due += jittered_ns(w);
 		now = clock_mono_ns();
@@ -234,7 +265,10 @@ static void pass_lives(struct stack_watch *w, const struct frame *f)
 		copy = vec_push(&w->lives);
 		if (copy)
 			*copy = *l;
+		w->news |= copy && l->kind == ENTITY_PROC;
 	}
+	if (w->news)
+		pthread_cond_signal(&w->wake);
 	w->wall_ns = f->wall_ns;
 	w->boot_ns = clock_boot_ns();
 }

@@ -82,9 +82,6 @@ const struct cause *cause_find(const char *id)
 
 bool cause_implemented(const struct cause *c)
 {
-	/* Not a fault, so not a rule: explain() says it when nothing else is wrong. */
-	if (strcmp(c->id, "cpu_bound") == 0)
-		return true;
 	for (size_t i = 0; rules[i]; i++)
 		if (strcmp(rules[i]->cause, c->id) == 0)
 			return true;

@@ -247,7 +247,7 @@ static void put_together(struct page *p, const struct verdict *v)
 	if (v->findings.n < 2 || !isfinite(v->together) || v->together < 1.005)
 		return;
 	gain_text(&x, gain, sizeof(gain));
-	page_add(p, W_GAIN, PAGE_PLAIN, "Together", "all of them mended: %s", gain);
+	page_add(p, W_GAIN, PAGE_PLAIN, "All", "of them mended: %s", gain);
 }
 
 static void put_findings(struct page *p, const struct verdict *v, bool all)

@@ -46,7 +46,7 @@ void together(struct verdict *v, const struct facts *f)
 			continue;
 		n++;
 		best = fmax(best, x->speedup);
-		if (strcmp(x->family, "input") == 0) {
+		if (strcmp(x->family, "input") == 0 || strcmp(x->family, "ranks") == 0) {
 			loading = most(loading, s);
 		} else if (strcmp(x->family, "machine") == 0 || strcmp(x->family, "gpu") == 0) {
 			machine = most(machine, s); /* they slow down all the others */

@@ -98,7 +98,7 @@ def test_example_in_c_builds_against_it(prefix, tmp_path, how):
 
 def test_library_exports_only_what_the_header_says(prefix):
     header = (prefix / "include/spotter.h").read_text()
-    said = set(re.findall(r"^(?:void|int) (spotter_\w+)\(", header, re.M))
+    said = set(re.findall(r"^(?:void|int) \*?(spotter_\w+)\(", header, re.M))
     library = next(prefix.rglob("libspotter.so"))
     out = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     there = {line.split()[-1].split("@")[0] for line in out.splitlines() if " A " not in line}

@@ -21,6 +21,7 @@ MISUSE = {
     "demo": [["x"], ["--seconds", "soon"], ["--seconds", "0"]],
     "why": [["a", "b"], ["--for", "-1"], ["--nope"]],
     "report": [["a", "b"], ["--for", "1y"]],
+    "compare": [[], ["a"], ["a", "b", "c"], ["--nope", "a", "b"]],
     "top": [["a", "b"], ["--count", "0"], ["--every", "never"], ["--once", "--plain"]],
     "runs": [["x"], ["--max-size", "lots"]],
     "rm": [[], ["-x", "a"]],
@@ -69,7 +70,7 @@ def test_exit_status_of_failures(spotter):
     for words in (["why", "no-such-run"], ["report", "no-such-run"], ["rm", "no-such-run"], ["top", "no-such-run"],
                   ["sql", "no-such-run", "SELECT 1"], ["export", "no-such-run", "--to", "csv"], ["why"],
                   ["metrics", "no.such"], ["causes", "no_such"], ["why", "4194399"], ["top", "4194399"],
-                  ["why", "/dev/null"], ["why", "/"], ["sql", "/etc/passwd", "SELECT 1"]):
+                  ["why", "/dev/null"], ["why", "/"], ["compare", "no-such-run", "last"], ["compare", "/dev/null", "/"], ["sql", "/etc/passwd", "SELECT 1"]):
         done = spotter(*words)
         assert done.code == 1, words
         assert done.out == "" and done.err.startswith("spotter: "), words

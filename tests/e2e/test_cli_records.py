@@ -43,6 +43,26 @@ def test_a_record_from_elsewhere(run, tmp_path):
         tmp_path.chmod(0o755)
 
 
+def test_compare(run, tmp_path):
+    """Two runs of one program, the second of which sleeps longer; a copy of a run is that run."""
+    run("run", "--quiet", "--name", "longer", "--", "sh", "-c", "sleep 1", check=True)
+    run.settled("longer")
+    data = run.json("compare", "short", "longer")
+    assert data["schema"] == "spotter.compare/1"
+    assert data["a"]["name"] == "short" and data["b"]["name"] == "longer"
+    assert data["speed"]["basis"] == "wall" and data["speed"]["b_s"] >= 1
+    assert data["speed"]["ratio"] == pytest.approx(data["speed"]["a_s"] / data["speed"]["b_s"])
+    assert "low" not in data["speed"], "without steps nothing says how sure it is"
+    assert {"steps", "wall"} <= {r["code"] for r in data["remarks"]}
+    assert any(u["name"] == "cpu.cores_used" for u in data["usage"])
+    other = run.json("compare", "longer", "short")
+    assert other["speed"]["ratio"] == pytest.approx(1 / data["speed"]["ratio"])
+    assert "sleep 1" in run("compare", "short", "longer", check=True).out
+    shutil.copy(run.records()[0], tmp_path / "copy.spot")
+    done = run("compare", run.records()[0], tmp_path / "copy.spot")
+    assert done.code == 1 and "both are the same run" in done.err and done.out == ""
+
+
 @pytest.mark.parametrize("damage", ["empty", "cut", "text", "foreign", "folder", "fifo", "bits"])
 def test_files_that_are_no_records(run, tmp_path, damage):
     path = tmp_path / "x.spot"
@@ -59,7 +79,8 @@ def test_files_that_are_no_records(run, tmp_path, damage):
     else:
         path.write_bytes({"empty": b"", "cut": bytes(data[:3000]), "text": b"hello\n" * 1000}[damage])
     for words in (["why", path], ["report", path], ["sql", path, "SELECT * FROM run"],
-                  ["export", path, "--to", "csv"], ["top", path]):
+                  ["export", path, "--to", "csv"], ["top", path], ["compare", "short", path],
+                  ["compare", path, "short"]):
         done = run(*words, timeout=20)
         assert done.code == 1, words
         assert done.err.startswith("spotter: "), words

@@ -160,3 +160,26 @@ def test_the_start_is_quick(world):
         best = own if best is None else min(best, own)
     assert best < 2000, f"{best} us"
     assert os.listdir(world.place / "cache")
+
+
+@pytest.mark.parametrize("raised,said", [
+    ("class OutOfMemoryError(RuntimeError): pass\nraise OutOfMemoryError('x')", [1, 0]),
+    ("raise RuntimeError('CUDA out of memory. Tried to allocate 2.00 GiB')", [1, 0]),
+    ("try:\n    raise RuntimeError('CUDA error: out of memory')\nexcept RuntimeError as e:\n"
+     "    raise ValueError('x') from e", [1, 0]),
+    ("try:\n    raise RuntimeError('DataLoader worker (pid 7) is killed by signal: Bus error. It is')\n"
+     "except RuntimeError as e:\n    raise RuntimeError('x') from e", [0, 1]),
+    ("raise RuntimeError('shapes do not match')", [0, 0]),
+    ("class Odd(RuntimeError):\n    args = property(lambda self: 1 / 0)\nraise Odd('x')", [0, 0]),
+    ("raise SystemExit(3)", []),
+    ("pass", []),
+])
+def test_what_ended_it_is_told(world, raised, said):
+    """Whether memory of a device or /dev/shm ran out, at the exit of a program with a framework; and nobody notices."""
+    (world.place / "torch.py").write_text("")
+    code = f"import torch, sys\nassert sys.excepthook is sys.__excepthook__\n{raised}\n"
+    done = world.run(code, check=False)
+    without = world.run(code, check=False, env=world.base)
+    names = ("exception.out_of_memory", "exception.shared_memory")
+    assert [(m.name, m.value) for m in of(done.marks, "setting")] == list(zip(names, said))
+    assert done.code == without.code and done.err.replace("program1.py", "program2.py") == without.err

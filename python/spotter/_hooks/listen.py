@@ -65,6 +65,8 @@ _seen: Set[Any] = set()
 def imported(which: str, module: Any) -> None:
     try:
         key = (which, module.__name__)
+        if not _seen:
+            import_module(".ending", __package__).install()
         if key not in _seen:
             _seen.add(key)
             import_module("." + which, __package__).install(module)

@@ -139,6 +139,7 @@ const struct phase_rule phase_rules[] = {
 	/* --- making batches: what plain programs call it */
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Dataset*.__getitem__|*Dataset*.__getitems__|*Dataset*.__iter__|*Dataset*.__next__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Loader*.__next__|*Loader*.__iter__|*Loader*.__getitem__|*Batcher*.__next__|*Batcher*.__iter__" },
+	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Batches*.__next__|*Batches*.__iter__|*Batches*.__getitem__|*BatchIter*.__next__|*DataIter*.__next__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Augment*.__call__|*Collat*.__call__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "collate*|*_collate|*collate_fn" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_batch*|next_batch*|get_batch*|make_batch*|read_batch*|fetch_batch*|prepare_batch*|build_batch*|sample_batch*|create_batch*|get_minibatch*|next_minibatch" },

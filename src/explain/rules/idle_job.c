@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * idle_job: the job holds a GPU and does nothing: a notebook nobody sits at, a program that has finished and
- * not ended, one that waits for somebody.
+ * not ended, one that waits for somebody. Or it hung: a training that used no CPU and no GPU for its last minute
+ * or for most of its time, and waited for something that did not come, until it was stopped or gave up.
  *
  * Not to be taken for it: a training that waits for data, storage or other ranks, and a machine whose GPU
- * nothing of the job is on.
+ * nothing of the job is on; for a hang: who sleeps or polls (it waits for its time, or for somebody to serve),
+ * and a run that ended well.
  *
  * Gain: none on speed: what is lost is the GPU.
  */
@@ -13,20 +15,75 @@
 #include "base/num.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const double idle_least = 0.95, busy_most = 0.01, cores_most = 0.05;
 
-static enum answer check(const struct facts *f, struct opinion *o)
+static const double watched_least = 20; /* seconds */
+static const double hang_least = 60, hang_short = 20,
+		    hang_most = 0.5;   /* seconds, share of the run */
+static const double waits_least = 0.8; /* of that time */
+
+static enum answer hung(const struct facts *f, struct opinion *o)
 {
-	struct finding *x = &o->finding;
+	enum answer r = answer_or(rule_at_least(f, FACT_HANG, hang_least, o),
+				  answer_and(rule_at_least(f, FACT_HANG, hang_short, o),
+					     rule_at_least(f, FACT_HANG_SHARE, hang_most, o)));
+
+	if (r != ANSWER_YES)
+		return r;
+	if (strcmp(f->v[FACT_START_SECONDS].text, "steps") != 0)
+		r = answer_or(rule_at_least(f, FACT_TRAINING, 1, o),
+			      rule_at_least(f, FACT_GPU_USED, 1, o));
+	return answer_and(r, rule_at_least(f, FACT_HANG_WAIT, waits_least, o));
+}
+
+static void say_hung(struct finding *x, const struct facts *f)
+{
+	const struct fact *wait = &f->v[FACT_HANG_WAIT];
+	char a[32];
+
+	rule_where(x, f, FACT_HANG_WAIT);
+	num_seconds(f->v[FACT_HANG].value, a, sizeof(a));
+	snprintf(x->title, sizeof(x->title), "the program hung for its last %s: it waited for %s",
+		 a, wait->text);
+	rule_because(x, f, FACT_HANG, "it used no CPU in its last %s%s", a,
+		     fact_or(f, FACT_GPU_USED, 0) >= 1 ? ", and nothing ran on its GPU" : "");
+	rule_because(x, f, FACT_HANG_WAIT, "its main thread waited for %s %s of that time",
+		     wait->text, num_percent(wait->value, a, sizeof(a)));
+	if (fact_or(f, FACT_HANG_OTHERS, 0) >= 1)
+		rule_because(x, f, FACT_HANG_OTHERS,
+			     "so did %.0f other threads of the job, most for %s",
+			     f->v[FACT_HANG_OTHERS].value, f->v[FACT_HANG_OTHERS].text);
+	rule_because(x, f, FACT_RUN_FAILED, "it ended with %s", f->v[FACT_RUN_FAILED].text);
+	snprintf(
+	    x->fix, sizeof(x->fix),
+	    "see at that line who should have answered: a worker that died or was forked while a "
+	    "lock was held, a rank that left a collective, a queue nobody fills; a timeout "
+	    "(DataLoader(timeout=60)) makes it an error that names itself");
+	x->cost = 1;
+	x->confidence = 0.8;
+}
+
+static enum answer holds_a_gpu(const struct facts *f, struct opinion *o)
+{
 	enum answer r = answer_and(rule_at_least(f, FACT_GPU_USED, 1, o),
 				   answer_not(rule_at_least(f, FACT_GPU_BUSY, busy_most, o)));
+	double watched;
 	char a[24];
 
 	r = answer_and(r, answer_and(rule_at_least(f, FACT_DOING_IDLE, idle_least, o),
 				     answer_not(rule_at_least(f, FACT_CORES_USED, cores_most, o))));
-	if (r != ANSWER_YES)
-		return r;
+	if (r == ANSWER_YES && fact_value(f, FACT_GPU_WATCHED, &watched) && watched < watched_least)
+		return rule_cannot_tell(o, "only %s recorded; needs 20 s",
+					num_seconds(watched, a, sizeof(a)));
+	return r;
+}
+
+static void say_idle(struct finding *x, const struct facts *f)
+{
+	char a[24];
+
 	rule_where(x, f, FACT_DOING_IDLE);
 	snprintf(x->title, sizeof(x->title), "the job holds a GPU and does nothing");
 	rule_because(x, f, FACT_DOING_IDLE,
@@ -38,9 +95,22 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	snprintf(x->fix, sizeof(x->fix), "end it, or free its memory, when nobody needs it");
 	x->cost = 1;
 	x->confidence = 0.85;
-	return ANSWER_YES;
 }
 
-const struct rule idle_job_rule = {
-	.cause = "idle_job", .needs_s = 20, .check = check, .about_gpus = true
-};
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	enum answer hang = hung(f, o), idle = ANSWER_NO;
+
+	if (hang == ANSWER_YES) {
+		say_hung(x, f);
+		return hang;
+	}
+	if (fact_or(f, FACT_GPU_COUNT, 0) > 0)
+		idle = holds_a_gpu(f, o);
+	if (idle == ANSWER_YES)
+		say_idle(x, f);
+	return answer_or(hang, idle);
+}
+
+const struct rule idle_job_rule = { .cause = "idle_job", .needs_s = 0, .check = check };

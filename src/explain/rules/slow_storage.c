@@ -4,7 +4,8 @@
  *
  * Not to be taken for it: files that are in the page cache (nothing is fetched), waiting for memory that was
  * swapped out (memory_pressure), waiting that nobody waits for, and a first epoch, whose cold reads are over
- * by the second.
+ * by the second. Where the cause of the waiting has a name of its own (a page cache that is too small, a
+ * network, many small files), this is a note.
  *
  * Gain: without the waiting for storage a batch takes its CPU time: the step then is what the what-if of
  * pipeline.h makes of it. A faster disk leaves a part of it; more workers wait side by side.
@@ -12,28 +13,9 @@
 #include "explain/loading.h"
 
 #include "base/num.h"
-#include "explain/pipeline.h"
+#include "explain/reading.h"
 
-#include <math.h>
 #include <stdio.h>
-
-static const double disk_least = 0.2;    /* of the time of loading */
-static const double miss_least = 0.02;   /* of what is read */
-static const double fetched_least = 1e5; /* bytes a second: less holds nobody up */
-
-static double then(const struct facts *f, enum loading_case c, double left)
-{
-	double share = fact_or(f, FACT_LOAD_DISK, 0), now, after;
-	struct pipeline p;
-
-	if (!loading_pipeline(f, c, &p))
-		return 1;
-	now = pipeline_step(&p);
-	/* what waits for storage, of all that loading waits for */
-	p.make_wait = fmax(0, p.make_wait - (1 - left) * share * (p.make_cpu + p.make_wait));
-	after = pipeline_step(&p);
-	return isfinite(after / now) ? fmin(1, after / now) : 1;
-}
 
 static void say(struct finding *x, const struct facts *f)
 {
@@ -62,21 +44,18 @@ static void say(struct finding *x, const struct facts *f)
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
+	static const double left[] = { 0, 0.1, 0.5 };
 	struct finding *x = &o->finding;
-	enum answer a =
-	    answer_and(rule_at_least(f, FACT_LOAD_DISK, disk_least, o), loading_holds_up(f, o));
+	enum answer a = reading_fetches(f, o);
 
-	a = answer_and(a, answer_and(rule_at_least(f, FACT_LOAD_FETCHED, fetched_least, o),
-				     rule_at_least(f, FACT_LOAD_MISS, miss_least, o)));
 	if (a == ANSWER_YES)
 		a = loading_is_for_training(f, o);
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);
-	rule_gain_of_time(x, then(f, LOADING_BEST, 0), then(f, LOADING_LIKELY, 0.1),
-			  then(f, LOADING_WORST, 0.5));
-	snprintf(x->then, sizeof(x->then), "%s",
-		 loading_then(f, 1 / x->speedup, 0, "its own work"));
+	reading_gain(x, f, f->v[FACT_LOAD_DISK].value, left);
+	/* why it is slow has a name and a fix of its own: it is not said twice */
+	x->note = reading_has_a_name(f);
 	x->confidence = 0.75;
 	return ANSWER_YES;
 }

@@ -129,6 +129,12 @@ static int add_copy(struct py_process *p, struct py_tstate *t, unsigned which)
 	uint32_t at = 0;
 	int r = 0;
 
+	/* Frames that are objects say whether they run, and take longer to read: the innermost one is asked for
+	 * before each copy, so that what is called and returns in between does no harm. */
+	if (which == 0 && l->frames == PY_FRAMES_HEAP) {
+		t->before_piece = (uint32_t)p->pieces.n;
+		r = piece_add(p, t->at, l->thread_size, &t->before);
+	}
 	t->piece[which] = (uint32_t)p->pieces.n;
 	t->copy[which] = (uint32_t)((p->arena.n + 7) & ~(size_t)7);
 	for (size_t i = 0; r == 0 && i < t->windows.n; i++) {
@@ -272,8 +278,22 @@ struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret
 	return low < t->spots.n && t->spots.v[low].at == at ? &t->spots.v[low] : NULL;
 }
 
+const uint8_t *py_copy_before(const struct py_process *p, const struct py_tstate *t)
+{
+	if (p->place.layout.frames != PY_FRAMES_HEAP)
+		return py_copy_tstate(p, t);
+	if (!t->read || p->pieces.v[t->before_piece].failed)
+		return NULL;
+	return p->arena.v + t->before;
+}
+
 bool py_copies_equal(const struct py_process *p, const struct py_tstate *t)
 {
+	const uint8_t *before = py_copy_before(p, t), *tstate = py_copy_tstate(p, t);
+	uint32_t frame = p->place.layout.thread_frame;
+
+	if (!before || !tstate || py_u64(before, frame) != py_u64(tstate, frame))
+		return false;
 	for (uint32_t i = t->piece[0], k = t->piece[1]; i < t->tstate_piece; i++, k++) {
 		const struct mem_piece *a = &p->pieces.v[i], *b = &p->pieces.v[k];
 

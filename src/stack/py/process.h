@@ -46,8 +46,10 @@ struct py_tstate {
 	VEC(struct py_spot) spots;     /* by address */
 	uint32_t copy[3];              /* where the copies begin in the arena */
 	uint32_t piece[3];
-	bool generators;               /* on its stack of late: the next batch has a third copy */
-	bool third;                    /* this batch has it: of the single frames only */
+	bool generators; /* on its stack of late: the next batch has a third copy */
+	bool third;      /* this batch has it: of the single frames only */
+	uint32_t before,
+	    before_piece; /* the same before the first of them, where frames are objects */
 	uint32_t tstate, tstate_piece; /* the thread's own structure, read between the two */
 	uint32_t tid_piece; /* to 3.10: where its id was read, behind the second copy; 0: not */
 	bool read;          /* the copies are of this attempt */
@@ -184,6 +186,8 @@ int py_tid_read(struct py_process *p, struct py_tstate *t);
 /* batch.c */
 int py_batch_read(struct py_process *p, bool first);
 const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t);
+/* As it was before the first copy of the frames, where that was read; else the same. */
+const uint8_t *py_copy_before(const struct py_process *p, const struct py_tstate *t);
 /* NULL: none; *ret_place, if wanted: where it is or would have to stand. */
 struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret_place);
 /* Are both copies of a thread the same, byte for byte? Then one of them tells all. */

@@ -193,7 +193,8 @@ static enum verdict judge(struct py_process *p, struct py_tstate *t)
 		return MISSED;
 	if (!vec_reserve(&a->links, b->links.n)) /* now: a warm sampler allocates nothing */
 		return TORN;
-	if (b->links.n >= PY_DEPTH_MAX || (!equal && a->links.n >= PY_DEPTH_MAX))
+	/* One that is, is so in both; in one alone it goes round in a circle of what was left over. */
+	if (b->links.n >= PY_DEPTH_MAX && (equal || a->links.n >= PY_DEPTH_MAX))
 		return TOO_DEEP;
 	if ((!equal && !py_chain_same(a, b)) || !py_chain_linked(p, b) || p->late)
 		return TORN;

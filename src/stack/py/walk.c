@@ -36,7 +36,7 @@ void py_link_parse(const struct py_layout *l, const uint8_t *bytes, uint64_t at,
 bool py_walk_first(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t *ret)
 {
 	const struct py_layout *l = &p->place.layout;
-	const uint8_t *tstate = py_copy_tstate(p, t), *cframe;
+	const uint8_t *tstate = which ? py_copy_tstate(p, t) : py_copy_before(p, t), *cframe;
 
 	if (!tstate)
 		return false;

@@ -156,11 +156,31 @@ static void fixture(void **s)
 	rig_close(&r);
 }
 
+/* A path on the command line leads to a network file system: it is announced, and never asked. */
+static void on_the_command_line(void **s)
+{
+	struct rig r;
+	uint32_t data;
+
+	(void)s;
+	rig_open(&r, &mount_collector, "host-network", 4242);
+	assert_int_equal(r.last, 0);
+	data = rig_life(&r, LIFE_BORN, "/data");
+	assert_true(data);
+	assert_int_equal(rig_gap(&r, M_MOUNT_SIZE, data), GAP_NOT_SUPPORTED);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses), cmocka_unit_test(unescapes), cmocka_unit_test(finds),
-		cmocka_unit_test(ring),   cmocka_unit_test(torn),      cmocka_unit_test(fixture),
+		cmocka_unit_test(parses),
+		cmocka_unit_test(unescapes),
+		cmocka_unit_test(finds),
+		cmocka_unit_test(ring),
+		cmocka_unit_test(torn),
+		cmocka_unit_test(fixture),
+		cmocka_unit_test(on_the_command_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

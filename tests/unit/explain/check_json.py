@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 KEYS = {
-    "": {"schema", "run", "window", "level", "level_why", "steps", "usage", "time", "cpu", "ranks", "findings", "notes", "healthy", "limit", "cannot_tell",
+    "": {"schema", "run", "window", "level", "level_why", "steps", "usage", "time", "cpu", "ranks", "findings", "notes", "healthy", "limit", "together", "cannot_tell",
          "overhead"},
     "run": {"id", "name", "argv", "host", "started", "duration_s", "exit", "ranks", "complete"},
     "window": {"from_s", "to_s", "why"},
@@ -31,7 +31,7 @@ RANK = {"rank", "host", "pid", "steps", "rate_hz", "median_s", "data_wait_share"
 # What only a run with stacks has, and a level that is as high as it gets has no reason.
 STACKS = {"level_why", "time", "stack_samples", "stack_unproven", "stack_partial"}
 # What a scenario may not have measured, and a healthy one does not say. COMPLETE has all of it.
-MAY_BE_ABSENT = {"limit", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes",
+MAY_BE_ABSENT = {"limit", "together", "gpus", "healthy", "exit", "threads_per_core", "steal", "cpu_cores", "read_bytes",
                  "written_bytes"} | KEYS["overhead"] | STACKS | SAID
 COMPLETE = "threads-no-as-many.scn"
 FINDING = {"cause", "family", "title", "cost", "confidence", "where", "evidence", "fix", "gain"}
@@ -134,6 +134,7 @@ def check(v, complete):
         have = set(at(v, path))
         assert have <= keys, (path, have - keys)
         assert have >= keys - ({"gpus"} | STACKS | SAID if complete else MAY_BE_ABSENT), (path, keys - have)
+    assert "together" not in v or set(v["together"]) == {"speedup", "low", "high"}
     finite(v)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])
     assert re.fullmatch(r"L[0-3]", v["level"])

@@ -166,6 +166,15 @@ static void parse_gpu_process(struct scenario *s, const struct words *w)
 	}
 }
 
+static void parse_mount(struct scenario *s, const struct words *w)
+{
+	struct scenario_entity *e = add_entity(s, number(w, 1), ID_HOST, ENTITY_MOUNT, 0, w->v[2]);
+
+	assert_true(w->n >= 4);
+	snprintf(e->detail, sizeof(e->detail), "%s on %s from %s", w->v[3], w->v[2],
+		 w->n > 4 ? w->v[4] : w->v[3]);
+}
+
 static void parse_run(struct scenario *s, const struct words *w)
 {
 	s->seconds = number(w, 1);
@@ -323,6 +332,8 @@ static void parse_line(struct scenario *s, char *line)
 		parse_pool(s, &w);
 	} else if (strcmp(w.v[0], "cgroup") == 0) {
 		add_entity(s, number(&w, 1), ID_JOB, ENTITY_CGROUP, 0, w.v[2]);
+	} else if (strcmp(w.v[0], "mount") == 0) {
+		parse_mount(s, &w);
 	} else if (strcmp(w.v[0], "gpu") == 0) {
 		parse_gpu(s, &w);
 	} else if (strcmp(w.v[0], "gpuproc") == 0) {

@@ -15,6 +15,7 @@
  *	cgroup.cpu_quota 2              a constant
  *	proc.rss@20 0:1e9 10:1e9 30:4e9 points in time, linear between them
  *	gap thread.run_delay not_supported
+ *	mount 70 /data nfs4 server:/x   entity, where, file system, source
  *	gpu 50 0 H100                   entity, index, name; then: simulated, unified, part 1 of 50,
  *					profile 3g.40gb, vendor amd, to 20
  *	gpuproc 60 50 100 python3       entity, GPU, pid (0: not visible), name; then: from 3 to 12
@@ -33,6 +34,8 @@
  *					with 2.5 (s of waiting for data in that one)
  *	phase evaluate 10 12            name, seconds; then: of 20
  *	scalar accuracy 10 0.5          name, second, value; then: of 20
+ *	setting dataloader.num_workers 1 4
+ *					the same of what the program set
  *	expect cpu_quota yes            or no, note, blind
  *	expect limit cpu_bound          or: expect limit -
  *	include calm.inc                lines of a file beside this one

@@ -126,7 +126,7 @@ static void parse_said(struct scenario *s, char *const *words, size_t n, bool ph
 	if (n == 6)
 		m.entity = (uint32_t)number(words[5]);
 	if (!phase) {
-		m.type = SAID_SCALAR;
+		m.type = strcmp(words[0], "setting") == 0 ? SAID_SETTING : SAID_SCALAR;
 		m.value = number(words[3]);
 		add(s, number(words[2]), m, words[1]);
 		return;
@@ -150,7 +150,8 @@ bool scenario_mark_line(struct scenario *s, char *const *words, size_t n)
 {
 	if (strcmp(words[0], "steps") == 0)
 		parse_steps(s, words, n);
-	else if (strcmp(words[0], "phase") == 0 || strcmp(words[0], "scalar") == 0)
+	else if (strcmp(words[0], "phase") == 0 || strcmp(words[0], "scalar") == 0 ||
+		 strcmp(words[0], "setting") == 0)
 		parse_said(s, words, n, words[0][0] == 'p');
 	else
 		return false;

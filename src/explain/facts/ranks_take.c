@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/facts/ranks.h"
+
+#include "explain/ledger/topics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Fewer samples say nothing about a share, however far ranks are apart. */
+static const uint32_t samples_least = 40;
+static const double unknown_most = 0.5;
+/* Of the window: one that was there for less came late or died. */
+static const double there_least = 0.8;
+/* Steps all ranks tell of: fewer say nothing about who is late. */
+static const size_t steps_least = 10;
+/* More than any step of a window: a record is foreign. */
+enum { STEPS_MOST = 1 << 20 };
+
+static const struct window_step *all_steps(const struct scene *s, size_t *n)
+{
+	*n = 0;
+	return s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, n) : NULL;
+}
+
+/* Process -> number of its rank + 1, by what it says itself. */
+static bool numbers(const struct scene *s, struct map *ret)
+{
+	size_t n;
+	const struct window_step *x = all_steps(s, &n);
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (x[i].rank < 0 || !x[i].entity || x[i].entity == last)
+			continue;
+		last = x[i].entity;
+		if (!map_put(ret, last, (uint32_t)x[i].rank + 1))
+			return false;
+	}
+	return true;
+}
+
+static void weigh(const struct activity *a, struct rank *r)
+{
+	static const uint32_t aside = TOPIC_BIT(TOPIC_CHECKPOINT) | TOPIC_BIT(TOPIC_LOG) |
+				      TOPIC_BIT(TOPIC_UPLOAD) | TOPIC_BIT(TOPIC_PROGRESS) |
+				      TOPIC_BIT(TOPIC_EVALUATE) | TOPIC_BIT(TOPIC_COMPILE);
+	const struct act_thread *t = r->t;
+	double seen = 0, known = 0, beside = 0;
+
+	for (int k = 0; k < TIME_STATES; k++)
+		seen += t->state[k];
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *x = &a->rows.v[k];
+
+		if (x->unknown)
+			continue;
+		known += x->seconds;
+		if (x->topics & aside && x->state != TIME_COMM_WAIT && x->state != TIME_DATA_WAIT &&
+		    x->state != TIME_DATA_LOAD)
+			beside += x->seconds;
+	}
+	if (!(seen > 0))
+		return;
+	r->comm = t->state[TIME_COMM_WAIT] / seen;
+	r->device = t->state[TIME_GPU_WAIT] / seen;
+	r->own = 1 - r->comm;
+	r->data = (t->state[TIME_DATA_WAIT] + t->state[TIME_DATA_LOAD]) / seen;
+	r->aside = known > 0 ? beside / known : 0;
+	r->queued = t->state[TIME_CPU_QUEUE] / seen;
+	r->error = activity_error(r->own, t->samples);
+}
+
+static bool is_well_seen(const struct scene *s, const struct act_thread *t)
+{
+	return t->samples >= samples_least && t->alive >= there_least * s->seconds &&
+	       t->unaccounted <= unknown_most * t->alive;
+}
+
+static int by_number(const void *x, const void *y)
+{
+	const struct rank *a = x, *b = y;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+const char *rank_name(const struct rank *r, char *buf, size_t size)
+{
+	if (r->number >= 0)
+		snprintf(buf, size, "rank %d (pid %lld)", r->number, (long long)r->pid);
+	else
+		snprintf(buf, size, "process %lld", (long long)r->pid);
+	return buf;
+}
+
+int ranks_take(const struct scene *s, struct ranks *ret)
+{
+	const struct activity *a = &s->activity;
+	struct map known = { 0 };
+	int r = numbers(s, &known) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		const struct entity *e = entity_find(window_entities(s->whole), t->process);
+		uint32_t number = 0;
+		bool says = map_get(&known, t->process, &number) && t->first &&
+			    t->role != ROLE_LOADER_WORKER;
+		struct rank *x;
+		char name[48];
+
+		if (!e || !(t->role == ROLE_MAIN || says))
+			continue;
+		x = vec_push(&ret->v);
+		if (!x) {
+			r = -ENOMEM;
+			break;
+		}
+		*x = (struct rank){ .t = t, .number = (int32_t)number - 1, .pid = e->key };
+		weigh(a, x);
+		if (!is_well_seen(s, t) && !ret->why_not[0])
+			snprintf(ret->why_not, sizeof(ret->why_not),
+				 "too little is known of what %s does",
+				 rank_name(x, name, sizeof(name)));
+	}
+	map_done(&known);
+	if (ret->v.n > 1)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_number);
+	return r;
+}
+
+void ranks_done(struct ranks *r)
+{
+	vec_done(&r->v);
+}
+
+/* A step of all ranks. */
+struct common {
+	size_t n, longest; /* ranks that told of it; which waited longest */
+	double sum, most, seconds;
+};
+typedef VEC(struct common) commons;
+
+static int add_step(commons *all, struct map *by_number_of_step, const struct window_step *x,
+		    size_t rank)
+{
+	double seconds = ((double)x->end_ns - (double)x->begin_ns) / 1e9,
+	       wait = fmin(x->data_wait, seconds);
+	struct common *c;
+	uint32_t at;
+
+	if (!map_get(by_number_of_step, x->number, &at)) {
+		at = (uint32_t)all->n;
+		c = at < STEPS_MOST ? vec_push(all) : NULL;
+		if (!c || !map_put(by_number_of_step, x->number, at))
+			return -ENOMEM;
+		*c = (struct common){ .most = -1 };
+	}
+	c = &all->v[at];
+	c->n++;
+	c->sum += wait;
+	c->seconds += seconds;
+	if (wait > c->most) {
+		c->most = wait;
+		c->longest = rank;
+	}
+	return 0;
+}
+
+static void sum_up(const commons *all, size_t ranks, size_t *times, struct ranks_steps *ret)
+{
+	double over = 0, seconds = 0, n = (double)ranks;
+	size_t most = 0, steps = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct common *c = &all->v[i];
+
+		if (c->n != ranks)
+			continue;
+		over += c->most - c->sum / n;
+		seconds += c->seconds / n;
+		steps++;
+		if (++times[c->longest] > most)
+			most = times[c->longest];
+	}
+	if (steps < steps_least || !(seconds > 0))
+		return;
+	ret->uneven = over / seconds;
+	ret->same = (double)most / (double)steps;
+}
+
+int ranks_by_step(const struct scene *s, const struct ranks *r, struct ranks_steps *ret)
+{
+	struct map of_step = { 0 }, of_process = { 0 };
+	commons all = { 0 };
+	size_t n, *times = calloc(r->v.n + 1, sizeof(*times));
+	const struct window_step *x = all_steps(s, &n);
+	int e = times ? 0 : -ENOMEM;
+
+	*ret = (struct ranks_steps){ NAN, NAN };
+	for (size_t i = 0; e == 0 && i < r->v.n; i++)
+		if (!map_put(&of_process, r->v.v[i].t->process, (uint32_t)i))
+			e = -ENOMEM;
+	for (size_t i = 0; e == 0 && i < n; i++) {
+		uint32_t at;
+
+		if (x[i].begin_ns >= s->steady.from_ns && x[i].end_ns <= s->steady.to_ns &&
+		    x[i].end_ns > x[i].begin_ns && x[i].data_wait >= 0 &&
+		    map_get(&of_process, x[i].entity, &at))
+			e = add_step(&all, &of_step, &x[i], at);
+	}
+	if (e == 0)
+		sum_up(&all, r->v.n, times, ret);
+	vec_done(&all);
+	map_done(&of_step);
+	map_done(&of_process);
+	free(times);
+	return e;
+}
