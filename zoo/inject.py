@@ -109,7 +109,7 @@ class World:
     def environment(self):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("VGPU_", "SPOTTER_", "OMP_", "CUDA_"))}
         env.update(HOME=str(self.folder), XDG_CACHE_HOME=str(self.folder), SPOTTER_DIR=str(self.folder / "runs"), NO_COLOR="1",
-                   PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(self.kit / "sim"))
+                   PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(self.kit / "sim/site-packages"))
         if self.scenario != "none":
             file = self.folder / "gpu.vgpu"
             file.write_text((self.scenario or 'gpu "NVIDIA H100 80GB HBM3"') + "\n")

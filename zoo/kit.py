@@ -2,7 +2,8 @@
 """What runs is a copy below the data folder: any user can read it, a build going on does not disturb it, and records
 name the same files wherever the tree is.
 
-    kit/bin/spotter, libspotter.so, refuse   kit/python/spotter   kit/zoo/*.py   kit/sim/lib*.so.1   kit/sim/vgpu"""
+    kit/bin/spotter, libspotter.so, refuse   kit/python/spotter   kit/zoo/*.py   kit/sim/lib*.so.1
+    kit/sim/site-packages/vgpu               a library, as that of a real device is"""
 import filecmp
 import os
 import shutil
@@ -15,7 +16,7 @@ def parts(tree, build):
         yield build / name, Path("bin") / Path(name).name
     for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
         yield build / "sim" / name, Path("sim") / name
-    for folder, place in (("python/spotter", "python/spotter"), ("zoo/programs", "zoo"), ("sim/python/vgpu", "sim/vgpu")):
+    for folder, place in (("python/spotter", "python/spotter"), ("zoo/programs", "zoo"), ("sim/python/vgpu", "sim/site-packages/vgpu")):
         for file in sorted((tree / folder).rglob("*.py")):
             yield file, Path(place) / file.relative_to(tree / folder)
 

@@ -7,15 +7,16 @@ enum {
 	GOVERN_MS = 250, /* workers start all at once, and a second would be long then */
 	FIRST_LOOKS = 8,
 	MEAN_LOOKS = 8,
-	PAYBACK_S = 3,
+	PAYBACK_S = 15,
 	STRIDE_MAX = 8,
 	FILL_S = 10, /* no longer stretch fills a purse: the machine may have slept */
 };
 
-/* Looks a second below which it makes no sense to go on saving. */
-static const double hz_least = 2;
+/* Looks a second below which it makes no sense to go on saving; a good deal more while they are cheap, so that a
+ * run of some seconds can be judged. */
+static const double hz_least = 2, hz_fair = 6, fair_share = 0.005;
 /* Of its share: what is left to it while debts are paid. */
-static const double share_least = 0.3;
+static const double share_least = 0.6;
 /* A smaller change is none: every change costs the weight of samples some precision. */
 static const double change_least = 0.05;
 
@@ -54,10 +55,18 @@ static void take_turns(struct stack_pace *p, double affordable, size_t followers
 	}
 }
 
+static double least_of(const struct stack_pace *p)
+{
+	double least = p->cost_ns > 0 ? fair_share * 1e9 / p->cost_ns : hz_fair;
+
+	least = least > hz_fair ? hz_fair : least < hz_least ? hz_least : least;
+	return p->hz < least ? p->hz : least;
+}
+
 bool stack_pace_govern(struct stack_pace *p, int64_t now_ns, const struct stack_allowance *a,
 		       size_t followers)
 {
-	double least = p->hz < hz_least ? p->hz : hz_least, before = p->hz_now, share, hz;
+	double least = least_of(p), before = p->hz_now, share, hz;
 
 	if (!p->since_ns)
 		p->since_ns = now_ns;

@@ -88,6 +88,7 @@ static void read_python(const struct node_reader *r, struct node_facts *f,
 {
 	int row = memo(&m->frame, phase_match, p, false);
 
+	learn_topics(m, p);
 	f->python = true;
 	f->sure |= row >= 0 && phase_is_training(&phase_rules[row]);
 	f->pooled |= phase_at(row) == PHASE_WORKER && !phase_is_training(&phase_rules[row]);
@@ -97,11 +98,12 @@ static void read_python(const struct node_reader *r, struct node_facts *f,
 	f->by_line = f->leaf_phase != f->phase;
 	f->leaf = id;
 	f->native = 0;
-	learn_topics(m, p);
-	f->topics = up->topics | m->topics;
+	/* What a tokenizer calls is tokenising, whatever its functions are called. */
+	f->topics = up->topics | m->topics | (m->line_topics & TOPIC_BIT(TOPIC_TOKENIZE));
 	f->leaf_topics = f->topics | m->line_topics;
 	if (!is_library(p->file)) {
 		f->place = id;
+		f->own_topics = m->line_topics;
 		f->trains |= phase_function(training_names, p->function, true);
 	}
 	f->spawned |= phase_function("_bootstrap", p->function, true) &&

@@ -26,6 +26,8 @@ struct node_facts {
 	uint32_t place, leaf, native;
 	/* TOPIC_BIT()s; leaf_topics: if it is the innermost Python frame, its line counts as well */
 	uint32_t topics, leaf_topics;
+	uint32_t
+	    own_topics; /* by the text of the program's own innermost line, whatever it calls */
 };
 
 /* Each node and each place is held against the tables once. */

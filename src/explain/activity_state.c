@@ -114,6 +114,8 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->trains = f->trains;
 	row->phase = (uint8_t)p;
 	row->topics = partial ? f->topics : f->leaf_topics;
+	/* A tensor of somebody's own kind waits in frames of its own below the line that asks. */
+	row->topics |= f->own_topics & (TOPIC_BIT(TOPIC_READ_BACK) | TOPIC_BIT(TOPIC_COPY_IN));
 	row->topics |= row->flags & STACK_GC ? TOPIC_BIT(TOPIC_GC) : 0;
 	row->unknown = kind == WAIT_UNKNOWN;
 	row->state = TIME_OTHER;

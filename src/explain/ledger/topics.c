@@ -24,7 +24,7 @@ const struct topic_rule topic_rules[] = {
 
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/tokenization_utils.py|transformers/tokenization_utils_base.py|transformers/tokenization_utils_fast.py|tokenizers/|sentencepiece/|tiktoken/|spacy/|nltk/tokenize/|torchtext/data/|sacremoses/|youtokentome/", "" },
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/", "_tokenize|_batch_encode_plus|_encode_plus|batch_encode_plus|convert_tokens_to_ids|_call_one|tokenize" },
-	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "", "tokenize|tokenise|*_tokenize|tokenize_*|*tokenizer*|encode_text|bpe|*_bpe|bpe_*|wordpiece*|*.tokenize" },
+	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "", "tokenize|tokenise|*_tokenize|tokenize_*|*tokenizer*|WordPiece*.*|*Tokenizer*.*|*Tokeniser*.*|SentencePiece*.*|encode_text|bpe|*_bpe|bpe_*|wordpiece*|*.tokenize" },
 	{ TOPIC_TOKENIZE, PHASE_BY_LINE, "", "tokenizer(|tokenize(|tokenizer.encode|encode_batch(|tokenizer.batch" },
 	{ TOPIC_TOKENIZE, PHASE_BY_NATIVE, "tokenizers.|_sentencepiece|_tiktoken", "" },
 

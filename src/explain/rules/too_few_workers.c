@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 static const double wait_least = 0.05;
+static const double core_least = 0.6; /* of what a worker uses */
 static const double busy_least = 0.80, idle_most = 0.10, queued_most = 0.20, storage_most = 0.20;
 
 struct cost {
@@ -51,7 +52,7 @@ static int workers_for(const struct facts *f, double now)
 	double enough = ceil(now / fmax(1 - wait, 0.02) - 0.05) + 1;
 	double cores = f->v[FACT_CORES_FREE].value / fmax(f->v[FACT_LOADER_BUSY].value, 0.1);
 
-	return fact_whole(fmin(fmin(enough, now + floor(cores + 0.1)), 128));
+	return fact_whole(fmin(fmin(enough, now + floor(cores + 1 - core_least)), 128));
 }
 
 static void say(struct finding *x, const struct facts *f, double now, int more)
@@ -88,7 +89,9 @@ static enum answer both_sides(const struct facts *f, struct opinion *o)
 
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_QUEUED, queued_most, o)));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_STORAGE, storage_most, o)));
-	return answer_and(a, rule_at_least(f, FACT_CORES_FREE, f->v[FACT_LOADER_BUSY].value, o));
+	/* A good part of a core is worth a worker: the floor of the gain has what it gets. */
+	return answer_and(
+	    a, rule_at_least(f, FACT_CORES_FREE, core_least * f->v[FACT_LOADER_BUSY].value, o));
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

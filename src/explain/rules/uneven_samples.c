@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double wait_least = 0.05, idle_least = 0.15, workers_least = 1.5;
+static const double wait_least = 0.05, idle_least = 0.10, workers_least = 1.5;
 static const double pin_most = 0.6, storage_most = 0.5;
 
 /* The spread with which the what-if takes as long as it really does: 1. */

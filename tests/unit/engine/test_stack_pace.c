@@ -88,10 +88,10 @@ static void a_dear_start_is_made_up_for(void **state)
 	/* It did not stop looking for that. */
 	assert_true(p.looks > 20);
 	play(&p, 5);
-	assert_true(mean(&p) < 0.0103);
-	assert_true(p.looks > 60);
-	play(&p, 3);
-	assert_true(mean(&p) < 0.0098);
+	assert_true(mean(&p) < 0.0125);
+	assert_true(p.looks > 120);
+	play(&p, 30);
+	assert_true(mean(&p) < 0.0101);
 	/* ...and is back then. */
 	assert_true(p.pace.hz_now > 40);
 }
