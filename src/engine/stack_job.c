@@ -19,6 +19,8 @@ enum {
 	FIRST_TRY_MS = 30,
 	LAST_TRY_MS = 30000,
 	REFUSED_TRY_MS = 20000,
+	YOUNG_MS = 3000,
+	YOUNG_TRY_MS = 600,
 	DESCRIPTORS_LEAST = 64,
 	DESCRIPTORS_MOST = 3000,
 	PERF_THREADS = 32,
@@ -338,7 +340,12 @@ static void attached(struct stack_job *j, struct stack_proc *p, int result, cons
 	if (p->access == ACCESS_REFUSED || p->access == ACCESS_FOREIGN) {
 		snprintf(p->why, sizeof(p->why), "%s%s%s", e->text, e->hint[0] ? "; " : "",
 			 e->hint);
-		p->again_ns = REFUSED_TRY_MS * NS_PER_MS;
+		/* Under Yama a worker lets us in some moments after its birth (prctl of the package). */
+		p->again_ns =
+		    (p->access == ACCESS_REFUSED && now_ns - p->from_ns < YOUNG_MS * NS_PER_MS
+			 ? YOUNG_TRY_MS
+			 : REFUSED_TRY_MS) *
+		    NS_PER_MS;
 	}
 	p->try_ns = now_ns + p->again_ns;
 	/* One that starts will soon be there; where there is none, none may ever come. */

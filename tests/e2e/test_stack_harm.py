@@ -164,6 +164,7 @@ def test_a_program_that_may_not_be_read_is_level_one(spotter, tmp_path):
         assert "dump" in verdict["level_why"], verdict["level_why"]
 
 
+@pytest.mark.alone
 def test_workers_of_every_start_method_are_found_at_once(spotter, tmp_path):
     """Each lives for one second from the call that starts it: who comes later sees nothing of it."""
     out = tmp_path / "workers.spot"

@@ -3,6 +3,8 @@
 does not tell."""
 import subprocess
 
+import pytest
+
 from conftest import BUILD
 
 CHAIN = BUILD / "tests/programs/chain"
@@ -21,6 +23,7 @@ def collapsed(spotter, record):
     return out
 
 
+@pytest.mark.alone
 def test_running_threads_have_their_callers(spotter, tmp_path):
     record = tmp_path / "chain.spot"
     spotter("run", "--out", record, "--", CHAIN, 3)

@@ -107,12 +107,20 @@ static void a_young_child_is_left_alone(void **state)
 	assert_int_not_equal(proc(&r, ROOT)->access, ACCESS_UNKNOWN);
 	/* Within 0.3 s of its birth it is looked at. */
 	r.now_ns = clock_mono_ns() + 250 * NS_PER_MS;
-	stack_job_attach(&r.job, r.now_ns, 0);
+	for (int i = 0; i < 10; i++)
+		stack_job_attach(&r.job, r.now_ns, 0);
 	stack_job_look(&r.job, r.now_ns);
 	assert_int_equal(samples_of(&r, CHILD_THREAD), 1);
 	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
 	rig_close(&r);
 	end_child(pid);
+}
+
+/* As often as it takes: a call has 2 ms, and with sanitizers one process may need them all. */
+static void attach_all(struct rig *r)
+{
+	for (int i = 0; i < 10; i++)
+		stack_job_attach(&r->job, r->now_ns, 0);
 }
 
 /* Somebody attached to a job that has been running for long. */
@@ -123,7 +131,7 @@ static void an_old_child_is_looked_at_once(void **state)
 
 	(void)state;
 	family(&r, pid, 5 * NS_PER_S);
-	stack_job_attach(&r.job, r.now_ns, 0);
+	attach_all(&r);
 	stack_job_look(&r.job, r.now_ns);
 	assert_int_equal(samples_of(&r, CHILD_THREAD), 1);
 	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
@@ -139,7 +147,7 @@ static void who_is_gone_is_not_looked_into(void **state)
 	(void)state;
 	end_child(pid);
 	family(&r, pid, NS_PER_S);
-	stack_job_attach(&r.job, r.now_ns, 0);
+	attach_all(&r);
 	assert_true(proc(&r, CHILD)->gone);
 	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
 	stack_job_look(&r.job, r.now_ns);
@@ -158,7 +166,8 @@ static void finding_has_a_budget(void **state)
 	stack_job_attach(&r.job, r.now_ns, 0.01 / 3);
 	stack_job_attach(&r.job, r.now_ns + 100 * NS_PER_MS, 0.01 / 3); /* 0.5 ms came in */
 	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
-	stack_job_attach(&r.job, r.now_ns + NS_PER_S, 0.01 / 3);
+	for (int i = 1; i <= 8 && proc(&r, CHILD)->access == ACCESS_UNKNOWN; i++)
+		stack_job_attach(&r.job, r.now_ns + i * NS_PER_S, 0.01 / 3);
 	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
 	/* What it cost was paid. */
 	assert_true(r.job.purse.left_ns < 5 * NS_PER_MS - NS_PER_MS);

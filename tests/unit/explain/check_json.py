@@ -133,7 +133,7 @@ def check(v, complete):
     for path, keys in KEYS.items():
         have = set(at(v, path))
         assert have <= keys, (path, have - keys)
-        assert have >= keys - ({"gpus"} | STACKS | SAID if complete else MAY_BE_ABSENT), (path, keys - have)
+        assert have >= keys - ({"gpus", "together"} | STACKS | SAID if complete else MAY_BE_ABSENT), (path, keys - have)
     assert "together" not in v or set(v["together"]) == {"speedup", "low", "high"}
     finite(v)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", v["run"]["started"])

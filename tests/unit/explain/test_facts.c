@@ -288,7 +288,7 @@ static void crew(void **state)
 	is(&f, FACT_LOADER_IDLE, 0.3);
 	assert_string_equal(f.v[FACT_LOADER_FRAMEWORK].text, "torch");
 	/* too little to speak of, and nothing at all */
-	compute("run 2\nprocess 20 100 x\nthread 30 20 100 x\nplace 1 a.py 1 f\nstack 1 = 1\n"
+	compute("run 1\nprocess 20 100 x\nthread 30 20 100 x\nplace 1 a.py 1 f\nstack 1 = 1\n"
 		"does 30 1 running 0.9\n",
 		&f);
 	is_absent(&f, FACT_TIME_DATA_LOAD, "too few stacks");
