@@ -139,7 +139,8 @@ bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipelin
 		.pair = guesses[c].pair,
 		.cores = fmax(1, fmin(allowed, fact_or(f, FACT_CORES_MACHINE, allowed) - others))
 	};
-	ret->workers = (int)lround(fmin(workers, 1024));
+	workers = fmin(workers, 256); /* more are not played through */
+	ret->workers = (int)lround(workers);
 	if (workers >= loading_workers_least) {
 		if (!fact_value(f, FACT_LOADER_BUSY, &busy) ||
 		    !fact_value(f, FACT_LOADER_STORAGE, &storage))

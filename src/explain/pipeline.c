@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORKERS_MAX = 256, PREFETCH_MAX = 64, WARM = 200, STEPS = 1500 };
+enum { WORKERS_MAX = 256, PREFETCH_MAX = 64, ORDERED_MAX = 512, WARM = 200, STEPS = 1500 };
 
 /* The training is another one of those who want a CPU. */
 enum stage { STAGE_IDLE, STAGE_CPU, STAGE_WAIT };
@@ -232,6 +232,9 @@ double pipeline_step(const struct pipeline *p)
 	if (!sensible(p))
 		return NAN;
 	y.n = p->workers < WORKERS_MAX ? p->workers : WORKERS_MAX;
+	/* More than a few hundred ordered ahead change nothing but the time it takes. */
+	if (y.n * prefetch > ORDERED_MAX)
+		prefetch = y.n >= ORDERED_MAX ? 1 : ORDERED_MAX / y.n;
 	y.cpu_factor = 1 + p->crowd * (y.n > 1 ? y.n - 1 : 0);
 	y.ordered = y.n ? (uint64_t)(y.n * prefetch) : 1;
 	y.ring = y.ordered + (uint64_t)y.n + 1;

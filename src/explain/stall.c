@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double gpu_least = 0.01; /* share of time: less is no work */
 
@@ -19,6 +20,11 @@ const char *stall_next(const struct facts *f, double then)
 	return then > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work" : "GPU-bound";
 }
 
+static bool marks_steps(const struct facts *f)
+{
+	return strcmp(f->v[FACT_START_SECONDS].text, "steps") == 0;
+}
+
 enum answer stall_check(const struct stall *s, const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -30,6 +36,9 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 
 	if (s->needs_gpu)
 		r = answer_and(r, rule_at_least(f, FACT_GPU_BUSY, gpu_least, o));
+	/* Servers, tools and tests log, save and evaluate as well. */
+	if (r == ANSWER_YES && !marks_steps(f))
+		r = loading_is_for_training(f, o);
 	if (r != ANSWER_YES)
 		return r;
 	rule_where(x, f, s->share);
@@ -49,7 +58,8 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 			  stall_then(f, share->low * s->little));
 	if (x->speedup > 1)
 		snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
-	x->note = s->note;
+	/* Without steps the first time, which is needed, cannot be told from those that are not. */
+	x->note = s->note || (s->repeats && !marks_steps(f));
 	x->confidence = s->confidence;
 	return ANSWER_YES;
 }

@@ -20,6 +20,7 @@ struct stall {
 	bool
 	    needs_gpu; /* only where the job works on a GPU: without one it may be the work itself */
 	bool note;     /* always a note */
+	bool repeats;  /* once is as it must be: a note where steps do not tell the start apart */
 };
 
 /* The whole rule. A GPU that is busy meanwhile loses nothing. */

@@ -29,7 +29,8 @@ def test_running_threads_have_their_callers(spotter, tmp_path):
     spotter("run", "--out", record, "--", CHAIN, 3)
     threads = collapsed(spotter, record)
     sampled = spotter.json("doctor")["level"] == "L3"
-    assert "main thread" in threads and len(threads) == 2, threads
+    # who may not sample sees nothing of threads that never wait
+    assert not sampled or "main thread" in threads and len(threads) == 2, threads
     for name, stacks in threads.items():
         root = "main [chain]" if name == "main thread" else "chain_thread [chain]"
         native = {s: us for s, us in stacks.items() if s and not s[0].startswith("[")}

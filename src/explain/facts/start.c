@@ -29,6 +29,7 @@ static void absent(struct facts *f, const char *why)
 
 static void compute(const struct scene *s, struct facts *f)
 {
+	bool marked;
 	int64_t step = first_step(s), imports, from = s->whole->from_ns;
 	bool stacks = s->activity.any && s->activity.critical >= 0;
 
@@ -48,10 +49,11 @@ static void compute(const struct scene *s, struct facts *f)
 			 imports > from ? (double)(imports - from) / 1e9 : 0);
 	else
 		fact_absent(f, FACT_START_IMPORTS, "stacks of its start were not recorded");
-	if (!step)
+	marked = step != 0;
+	if (!marked)
 		step = imports > from ? imports : from;
 	fact_set(f, FACT_START_SECONDS, (double)(step - from) / 1e9);
-	fact_set_subject(f, FACT_START_SECONDS, 0, step == imports ? "imports" : "steps");
+	fact_set_subject(f, FACT_START_SECONDS, 0, marked ? "steps" : "imports");
 	fact_set(f, FACT_START_SHARE,
 		 s->whole_seconds > 0 ? (double)(step - from) / 1e9 / s->whole_seconds : 0);
 }

@@ -39,7 +39,7 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "torch/serialization.py|safetensors/|orbax/|flax/training/checkpoints.py|tensorflow/python/checkpoint/|tensorflow/python/saved_model/|keras/src/saving/|keras/saving/|joblib/numpy_pickle.py", "" },
 	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "torch/distributed/checkpoint/|torch/distributed/_shard/checkpoint/", "" },
 	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "transformers/|lightning/|pytorch_lightning/|accelerate/|keras/|deepspeed/|mxnet/", "save|save_*|_save*|save_checkpoint|save_model|save_pretrained|save_weights|save_parameters|load_checkpoint" },
-	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "", "save_checkpoint|save_checkpoints|save_model|save_state|save_weights|*_checkpoint|checkpoint|write_checkpoint|dump_model|save_snapshot" },
+	{ TOPIC_CHECKPOINT, PHASE_BY_FRAME, "", "save_checkpoint|save_checkpoints|write_checkpoint|load_checkpoint|restore_checkpoint|dump_checkpoint|store_checkpoint|save_model|save_state|save_weights|dump_model|save_snapshot" },
 	{ TOPIC_CHECKPOINT, PHASE_BY_LINE, "", "torch.save(|pickle.dump(|np.save(|np.savez|joblib.dump(|save_checkpoint(|model.save(|save_pretrained(|save_file(|.state_dict()" },
 
 	{ TOPIC_LOG, PHASE_BY_FRAME, "logging/|torch/utils/tensorboard/|tensorboardX/|tensorboard/|tensorflow/python/ops/summary_ops_v2.py|loguru/|rich/|absl/logging/|csv_logger.py|lightning/pytorch/loggers/|pytorch_lightning/loggers/", "" },
@@ -47,7 +47,7 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_LOG, PHASE_BY_FRAME, "", "log_metrics|log_step|log_metric|write_log|log_scalars|log_images|log_histogram*|write_metrics|append_log" },
 	{ TOPIC_LOG, PHASE_BY_LINE, "", "print(|add_scalar(|add_histogram(|add_image(|logging.|logger.|wandb.log(|mlflow.log|writer.add|log_file.|.flush()|os.fsync(|json.dump(" },
 
-	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "requests/|urllib3/|urllib/request.py|http/client.py|httpx/|aiohttp/|boto3/|botocore/|s3fs/|gcsfs/|google/cloud/|google/api_core/|azure/|fsspec/implementations/http.py|paramiko/|smtplib.py|ftplib.py|s3transfer/|huggingface_hub/", "" },
+	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "requests/|urllib3/|urllib/request.py|http/client.py|httpx/|aiohttp/client.py|aiohttp/client_reqrep.py|aiohttp/connector.py|boto3/|botocore/|s3fs/|gcsfs/|google/cloud/|google/api_core/|azure/|fsspec/implementations/http.py|paramiko/|smtplib.py|ftplib.py|s3transfer/|huggingface_hub/", "" },
 	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "wandb/|mlflow/|comet_ml/|neptune/", "_request|_send|send|_publish*|publish*|_communicate*|request|post|put|rest_*|http_request|call_endpoint|finish|join" },
 	{ TOPIC_UPLOAD, PHASE_BY_FRAME, "ssl.py", "read|write|send|sendall|recv|recv_into|do_handshake" },
 	{ TOPIC_UPLOAD, PHASE_BY_LINE, "", "requests.post(|requests.put(|requests.get(|urlopen(|.upload_file(|.put_object(|.sendall(" },
@@ -60,7 +60,11 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "keras/", "evaluate|test_step|make_test_function|test_function" },
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation" },
 
-	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_dynamo/|torch/_inductor/|torch/_functorch/|torch/fx/|triton/compiler/|triton/runtime/|torch/jit/|torch/onnx/", "" },
+	/* What runs compiled code has frames there, too: only where compiling begins. */
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_dynamo/convert_frame.py|torch/_dynamo/symbolic_convert.py|torch/_dynamo/output_graph.py|torch/_inductor/graph.py|torch/_inductor/scheduler.py|torch/_inductor/codegen/|torch/_inductor/fx_passes/|torch/fx/experimental/|triton/compiler/|torch/onnx/", "" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_inductor/compile_fx.py|torch/_functorch/", "compile_fx*|fx_codegen_and_compile|*bw_compiler*|*fw_compiler*|create_aot_dispatcher_function|aot_dispatch_*" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "triton/runtime/", "_do_compile|compile|_bench|benchmark" },
+	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/jit/", "trace|trace_module|script" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "jax/_src/interpreters/|jax/_src/compiler.py|jax/_src/pjit.py|jax/_src/stages.py", "*compile*|*lower*|trace_to_jaxpr*|*_trace*|from_hlo|infer_params*" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "tensorflow/python/", "*_maybe_define_function*|trace_function|*func_graph_from_py_func*|_create_concrete_function|_create_implements*|_initialize" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "numba/", "compile|*_compile*|run_pipeline" },

@@ -34,7 +34,8 @@ static enum answer hung(const struct facts *f, struct opinion *o)
 		return r;
 	if (strcmp(f->v[FACT_START_SECONDS].text, "steps") != 0)
 		r = answer_or(rule_at_least(f, FACT_TRAINING, 1, o),
-			      rule_at_least(f, FACT_GPU_USED, 1, o));
+			      answer_and(rule_at_least(f, FACT_GPU_USED, 1, o),
+					 rule_at_least(f, FACT_RUN_FAILED, 1, o)));
 	return answer_and(r, rule_at_least(f, FACT_HANG_WAIT, waits_least, o));
 }
 

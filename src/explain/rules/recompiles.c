@@ -21,6 +21,7 @@ static const struct stall stall = {
 	.likely = 0.9,
 	.much = 1,
 	.confidence = 0.7,
+	.repeats = true,
 };
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -55,6 +55,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	enum answer a = rule_at_least(f, FACT_LOADER_WORKERS, fmax(2, allowed + 0.5), o);
 	int fewer;
 
+	if (!f->v[FACT_CORES_ALLOWED].known)
+		return rule_at_least(f, FACT_CORES_ALLOWED, 0, o);
 	a = answer_and(a, rule_at_least(f, FACT_LOADER_QUEUED, queued_least, o));
 	a = answer_and(a, rule_at_least(f, FACT_TIME_QUEUED, delay_least, o));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_CORES_OTHERS, others_most, o)));

@@ -25,7 +25,7 @@ static double spread_of_now(struct pipeline p)
 {
 	double low = 0, high = 3;
 
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < 8; i++) {
 		p.cv = (low + high) / 2;
 		if (pipeline_step(&p) < 1)
 			low = p.cv;
@@ -96,8 +96,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	a = answer_and(a, answer_and(rule_at_least(f, FACT_LOADER_WORKERS, workers_least, o),
 				     rule_at_least(f, FACT_LOADER_IDLE, idle_least, o)));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_STORAGE, storage_most, o)));
-	if (a == ANSWER_YES && fact_or(f, FACT_PIN_BUSY, 0) >= pin_most)
-		return ANSWER_NO;
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_PIN_BUSY, pin_most, o)));
 	if (a == ANSWER_YES)
 		a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, 0, o),
 			       loading_is_for_training(f, o));
