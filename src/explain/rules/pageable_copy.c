@@ -48,7 +48,6 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, stall_then(f, c->high), stall_then(f, c->value * 0.8),
 			  stall_then(f, c->low * 0.2));
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
-	x->note = !f->v[FACT_LOADER_PINS].known; /* they may be pinned */
 	x->confidence = f->v[FACT_LOADER_PINS].known ? 0.8 : 0.6;
 	return ANSWER_YES;
 }
