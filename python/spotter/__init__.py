@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._now import Cpu, Gpu, Job, Memory, Process, Snapshot, Watch, snapshot, watch
     from ._program import SpotterError
     from ._recording import Recording, start, stop
-    from ._run import Run, load, verdict
+    from ._run import Run, Step, load, verdict
     from ._training import active, log, phase, step, steps
     from .notebook import load_ipython_extension, unload_ipython_extension
 
@@ -31,7 +31,7 @@ _HOME = {name: module for module, names in {
     "_training": ("step", "steps", "log", "phase", "active"),
     "_recording": ("start", "stop", "Recording"),
     "_now": ("snapshot", "watch", "Snapshot", "Watch", "Cpu", "Memory", "Job", "Gpu", "Process"),
-    "_run": ("load", "verdict", "Run"),
+    "_run": ("load", "verdict", "Run", "Step"),
     "_callbacks": ("LightningCallback", "HFCallback", "KerasCallback"),
     "_program": ("SpotterError",),
     "notebook": ("load_ipython_extension", "unload_ipython_extension"),  # %load_ext spotter
@@ -39,8 +39,8 @@ _HOME = {name: module for module, names in {
 
 __all__ = [
     "Cpu", "Gpu", "HFCallback", "Job", "KerasCallback", "LightningCallback", "Memory", "Process", "Recording", "Run",
-    "Snapshot", "SpotterError", "Watch", "active", "load", "log", "phase", "snapshot", "start", "step", "steps", "stop",
-    "verdict", "watch",
+    "Snapshot", "SpotterError", "Step", "Watch", "active", "load", "log", "phase", "snapshot", "start", "step", "steps",
+    "stop", "verdict", "watch",
 ]
 
 

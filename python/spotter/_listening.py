@@ -48,7 +48,7 @@ def library() -> Optional[str]:
 
 
 class Listening:
-    """The folder of marks and the environment that names it. Without a library nothing is done."""
+    """The folder of marks and the environment that names it. Without a library there are no marks."""
 
     def __init__(self) -> None:
         self.library = library()
@@ -62,15 +62,15 @@ class Listening:
     def begin(self, recorder: int) -> None:
         """The recorder is there: marks may come."""
         self._variable(_yama.RECORDER, str(recorder))
+        self._variable("SPOTTER_PYTHON", os.path.dirname(_PACKAGE))
+        others = os.environ.get("PYTHONPATH")
+        if ":" not in _SITE:  # Pythons that are started allow the recorder to look, marks or none
+            self._variable("PYTHONPATH", _SITE + (":" + others if others else ""))
         if self.folder is None or self.library is None:
             return
         self._variable("SPOTTER_MARKS", self.folder)
         self._variable("SPOTTER_LIB", self.library)
         self._variable("SPOTTER_EXE", executable())
-        self._variable("SPOTTER_PYTHON", os.path.dirname(_PACKAGE))
-        others = os.environ.get("PYTHONPATH")
-        if ":" not in _SITE:
-            self._variable("PYTHONPATH", _SITE + (":" + others if others else ""))
         self._look_again()
         try:
             from ._hooks import attend

@@ -27,7 +27,7 @@ NAMES = 1000  # a process; the ring holds 1024
 # Whoever knows best counts the steps: the user, then a trainer's callbacks, then an optimizer's hook.
 HOOK, FRAMEWORK, USER = 1, 2, 3
 
-_PLACE = "_spotter_marks_1"  # 1: what two copies of this file must agree on
+_PLACE = "_spotter_marks_2"  # 2: what two copies of this file must agree on
 
 
 def _library_file() -> Optional[str]:
@@ -68,6 +68,7 @@ class Marks:
         self._active: Optional[Callable[[], int]] = None
         self._opened = self._registered = False
         self._names: Dict[str, bytes] = {}
+        self.lane: Any = None  # the loop that is on its quick way (_hooks/torch_loop.py)
         self.forget()
 
     def forget(self) -> None:
@@ -77,7 +78,7 @@ class Marks:
         self.told = ""    # the source that the ring knows of
         self.number = 0   # of the last step
         self.loss = NAN   # last one a hook saw, until a step takes it
-        self.waits = 0    # data waits that were marked
+        self.waits = 0    # data waits that were marked, but for those of the quick way
         self.evaluating = False
         self.pending: Optional[Tuple[int, float, int]] = None
 
@@ -94,9 +95,25 @@ class Marks:
 
     def reset(self) -> None:
         """$SPOTTER_MARKS has changed: looks at it again with the next mark."""
+        self.interrupt()
         self._mark = self._active = self.fast = None
         self.forget()
         self._opened = False
+
+    def interrupt(self) -> None:
+        """Something changes that the quick way through the hooks takes for granted. From then on the numbers are here
+        again, until it is entered anew."""
+        if self.lane is not None:
+            self.lane.leave_lane()
+
+    def seen_loss(self) -> float:
+        """The last one a hook saw, until a step takes it."""
+        return self.loss if self.lane is None else float(self.lane.seen_loss())
+
+    def seen_waits(self) -> int:
+        """How many waits for data were marked."""
+        lane = self.fast.lane if self.fast is not None else None
+        return self.waits + (lane.waits_seen() if lane is not None else 0)
 
     def active(self) -> bool:
         """Whether a recorder listens: there is a ring."""
@@ -147,6 +164,7 @@ class Marks:
     def evaluate(self, on: bool) -> None:
         """The phase "evaluate" begins or ends, once, whoever says so."""
         if on != self.evaluating:
+            self.interrupt()
             self.evaluating = on
             self.named(PHASE_BEGIN if on else PHASE_END, "evaluate")
 
@@ -156,12 +174,14 @@ class Marks:
             return True
         if priority <= self.priority:
             return False
+        self.interrupt()
         self.pending = None  # the same step, seen by two: the better one counts it
         self.source, self.priority = source, priority
         return True
 
     def release(self, source: str) -> None:
         if self.source == source:
+            self.interrupt()
             self.source, self.priority = "", 0
 
     def step(self, number: Optional[int] = None, loss: float = NAN) -> None:

@@ -45,11 +45,11 @@ def figure(run: "Run") -> Any:
         panels.append(("GPU busy, %", {k: (x, [100 * v for v in y]) for k, (x, y) in busy.items()}))
     losses: Dict[str, Points] = {}
     for row in run.steps(as_="list"):
-        if row.get("loss") is not None:
-            rank = row.get("rank")
-            xs, ys = losses.setdefault("loss" if rank in (None, -1) else "rank %d" % rank, ([], []))
+        rank, loss = row["rank"], row["loss"]
+        if loss is not None:
+            xs, ys = losses.setdefault("loss" if rank is None or rank < 0 else "rank %d" % rank, ([], []))
             xs.append(row["t_end"])
-            ys.append(row["loss"])
+            ys.append(loss)
     if losses:
         panels.append(("loss", losses))
     made, axes = plt.subplots(len(panels), 1, sharex=True, squeeze=False, figsize=(9, 2 * len(panels) + 1))

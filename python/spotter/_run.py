@@ -2,20 +2,45 @@
 """Records, read back: an SQLite file, and the program for the compressed series in it (docs/record.md)."""
 import os
 import sqlite3
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Sequence, TypedDict, Union, overload
 
 from ._program import SpotterError, ask_json
 
 Rows = List[Dict[str, Any]]
 
+# What a step used: in the record as samples, so the program is asked (src/record/vtab_steps.c).
+USAGE = ("cpu_cores", "memory", "gpu_busy", "gpu_memory", "gpu_power")
+ENDS = "CAST(round(t_end * 1e9) AS INTEGER)"  # of a step, in ns: with its process it is that step
 
-def _table(rows: Rows, columns: List[str], kind: str) -> Any:
+
+class Step(TypedDict):
+    """A row of `Run.steps(as_="list")`. None: not known. Times are in seconds, `t` and `t_end` since the start of the
+    run; memory is in bytes, power in W. The last five are known of a step that is longer than two samples."""
+    rank: Optional[int]
+    step: int
+    t: Optional[float]
+    t_end: float
+    seconds: Optional[float]
+    loss: Optional[float]
+    data_wait: Optional[float]
+    micro: Optional[int]
+    pid: Optional[int]
+    source: Optional[str]
+    entity: int
+    cpu_cores: Optional[float]   # of the job; of a rank: of its process and those it started
+    memory: Optional[float]      # of the same
+    gpu_busy: Optional[float]    # 0 to 1: mean of the GPUs that the process is on
+    gpu_memory: Optional[float]  # sum over them: the devices', whoever else uses them
+    gpu_power: Optional[float]
+
+
+def _table(rows: Rows, columns: List[str], kind: str, numbers: Sequence[str] = ()) -> Any:
     """Rows as a pandas.DataFrame, a dict of NumPy arrays, or a list of dicts: the first that is there, or
-    what `kind` names ("pandas", "numpy", "list")."""
+    what `kind` names ("pandas", "numpy", "list"). numbers: columns that are, even if all of one is absent."""
     if kind in ("auto", "pandas"):
         try:
             import pandas
-            return pandas.DataFrame(rows, columns=columns)
+            return pandas.DataFrame(rows, columns=columns).astype({c: float for c in numbers})
         except ImportError:
             if kind == "pandas":
                 raise
@@ -84,15 +109,47 @@ class Run:
                         % (", ".join(columns), _quoted(metric)))
         return _table(rows, columns, as_)
 
-    def _view(self, name: str, order: str, as_: str) -> Any:
+    def _columns(self, name: str) -> List[str]:
+        """Of a view; none: a record of an older Spotter."""
         if not self._plain("SELECT 1 FROM sqlite_master WHERE name = %s" % _quoted(name)):
-            return _table([], [], as_)  # a record of an older Spotter
-        columns = [row["name"] for row in self._plain("PRAGMA table_info(%s)" % _quoted(name))]
-        return _table(self._plain("SELECT * FROM %s ORDER BY %s" % (name, order)), columns, as_)
+            return []
+        return [row["name"] for row in self._plain("PRAGMA table_info(%s)" % _quoted(name))]
+
+    def _view(self, name: str, order: str, as_: str) -> Any:
+        columns = self._columns(name)
+        rows = self._plain("SELECT * FROM %s ORDER BY %s" % (name, order)) if columns else []
+        return _table(rows, columns, as_)
+
+    def _usage(self) -> Dict[Any, Dict[str, Any]]:
+        """What steps used, by process and end in ns; of those only that are long enough. Nothing without the program:
+        the rest of a step needs none."""
+        known = " OR ".join("%s IS NOT NULL" % c for c in USAGE)
+        query = "SELECT entity, %s AS ends, %s FROM steps WHERE %s" % (ENDS, ", ".join(USAGE), known)
+        try:
+            rows = ask_json("sql", self.path, query)
+        except SpotterError:
+            return {}
+        return {(row["entity"], row["ends"]): row for row in rows}
+
+    @overload
+    def steps(self, as_: Literal["list"]) -> List[Step]: ...
+
+    @overload
+    def steps(self, as_: str = "auto") -> Any: ...
 
     def steps(self, as_: str = "auto") -> Any:
-        """A row a step: rank, step, t, t_end, seconds, loss, data_wait, micro, pid, source."""
-        return self._view("steps", "rank, t_end", as_)
+        """A row a step: rank, step, t, t_end, seconds, loss, data_wait, micro, pid, source, entity, and what it used:
+        cpu_cores, memory, gpu_busy, gpu_memory, gpu_power (see `Step`)."""
+        columns = self._columns("steps")
+        if not columns:
+            return _table([], [], as_)
+        rows = self._plain("SELECT *, %s AS ends FROM steps ORDER BY rank, t_end" % ENDS)
+        usage = self._usage() if rows else {}
+        for row in rows:
+            used = usage.get((row["entity"], row.pop("ends")), {})
+            for column in USAGE:
+                row[column] = used.get(column)
+        return _table(rows, columns + list(USAGE), as_, numbers=USAGE)
 
     def scalars(self, as_: str = "auto") -> Any:
         """What was logged: rank, step, t, name, value."""

@@ -35,7 +35,7 @@ def step(loss: Any = None, *, number: Optional[int] = None, **metrics: Any) -> N
         _here.claim(API, USER)
     value = NAN if loss is None else reading(loss)
     if value is None:  # a hook may have seen it in host memory
-        value = _here.loss
+        value = _here.seen_loss()
     try:
         _here.step(number, value)
     except Exception:
@@ -105,16 +105,16 @@ class steps(Iterable[T]):
             return
         source = iter(self._iterable)
         while True:
-            waits, began = _here.waits, monotonic_ns()
+            waits, began = _here.seen_waits(), monotonic_ns()
             try:
                 item = next(source)
             except StopIteration:
                 return
-            if _here.waits == waits:  # else a hook has marked it
+            if _here.seen_waits() == waits:  # else a hook has marked it
                 _here.waited(began)
             if _here.source != API:
                 _here.claim(API, USER)
             before = _here.number
             yield item
             if _here.number == before:
-                _here.step(None, _here.loss)
+                _here.step(None, _here.seen_loss())

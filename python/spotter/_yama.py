@@ -31,7 +31,9 @@ def allow(pid: int) -> None:
 
 
 def allow_named() -> None:
-    """The recorder that the environment names, if it is there still."""
+    """The recorder that the environment names, if it is there still: in this process, and in those it forks (the
+    workers of a forkserver, of a DataLoader in a rank that was spawned)."""
     pid = os.environ.get(RECORDER, "")
     if pid.isdigit() and int(pid) > 0 and restricted():
         allow(int(pid))
+        os.register_at_fork(after_in_child=lambda: allow(int(pid)))

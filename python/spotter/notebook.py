@@ -5,6 +5,7 @@ A recorder, a process of its own, watches the kernel from outside while the cell
 redrawn once a second, and at the end there is the verdict. See docs/notebook.md."""
 import argparse
 import os
+import re
 import shlex
 import time
 import uuid
@@ -174,13 +175,12 @@ class SpotterMagics(Magics):  # type: ignore[misc]
     def spotter(self, line: str = "", cell: Optional[str] = None) -> None:
         """%spotter on|off|why: records from now on, ends it, says why it is slow.
         %%spotter: records while this cell runs."""
-        o = _arguments(line)
-        options = {"name": o.name or _name(self.shell), "out": o.out, "hz": o.hz}
         if cell is not None:
-            if o.word:
-                raise UsageError("%%%%spotter takes no '%s'; usage: %s" % (o.word, USAGE))
-            self._cell(cell, options)
-        elif o.word == "on":
+            self._cell(cell, line)
+            return
+        o = _arguments(line)
+        options = self._options(o)
+        if o.word == "on":
             self._on(options)
         elif o.word == "off":
             self._off()
@@ -189,16 +189,65 @@ class SpotterMagics(Magics):  # type: ignore[misc]
         else:
             print("spotter: %s; usage: %s" % ("recording" if self.session else "not recording", USAGE))
 
-    def _cell(self, cell: str, options: Dict[str, Any]) -> None:
+    def _options(self, o: argparse.Namespace) -> Dict[str, Any]:
+        return {"name": o.name or _name(self.shell), "out": o.out, "hz": o.hz}
+
+    def _session(self, line: str) -> Optional[Session]:
+        """For a cell; None: `on` records already."""
+        o = _arguments(line)
+        if o.word:
+            raise UsageError("%%%%spotter takes no '%s'; usage: %s" % (o.word, USAGE))
         if self.session is not None:
             print("spotter: %spotter on records already, and goes on after this cell")
-            _run_cell(self.shell, cell)
-            return
-        session = Session(**options)
+            return None
+        return Session(**self._options(o))
+
+    def _cell(self, cell: str, line: str) -> None:
+        session = self._session(line)
         try:
             _run_cell(self.shell, cell)
         finally:
-            session.end()
+            if session is not None:
+                session.end()
+
+    def awaiting(self, lines: List[str]) -> List[str]:
+        """A transformer of input: `%%spotter` on top of a cell that awaits becomes a call in its first line, and the
+        shell runs the rest as it runs any such cell. (A magic is called from within the event loop, and cannot wait
+        for what needs that loop.) Asked more than once for a cell."""
+        try:
+            if not lines or not re.match("%%spotter( |$)", lines[0].rstrip()):
+                return lines
+            call = "get_ipython().magics_manager.registry['%s'].begin_cell(%r)\n" % (
+                type(self).__name__, lines[0].rstrip()[len("%%spotter"):])
+            changed = [call, *lines[1:]]
+            whole = "".join(changed)
+            awaits = self.shell.should_run_async(whole, transformed_cell=self.shell.transform_cell(whole))
+            return changed if awaits else lines
+        except Exception:
+            return lines
+
+    def begin_cell(self, line: str) -> None:
+        """Records until the cell that calls this has ended."""
+        session = self._session(line)
+        if session is not None:
+            self._end_with_cell(session)
+
+    def _end_with_cell(self, session: Session) -> None:
+        events = self.shell.events
+        within = [0]  # cells that the cell itself runs
+
+        def begins(info: Any) -> None:
+            within[0] += 1
+
+        def ended(result: Any) -> None:
+            within[0] -= 1
+            if within[0] < 0:
+                events.unregister("pre_run_cell", begins)
+                events.unregister("post_run_cell", ended)
+                session.end()
+
+        events.register("pre_run_cell", begins)
+        events.register("post_run_cell", ended)
 
     def _on(self, options: Dict[str, Any]) -> None:
         if self.session is not None and self.session.recording.active:
@@ -214,12 +263,29 @@ class SpotterMagics(Magics):  # type: ignore[misc]
             session.end()
 
 
+# Not to be asked whether a cell is complete: of a cell magic a blank line says so.
+setattr(SpotterMagics.awaiting, "has_side_effects", True)
+
+
+def _magics(ipython: Any) -> Optional[SpotterMagics]:
+    found: Optional[SpotterMagics] = ipython.magics_manager.registry.get("SpotterMagics")
+    return found
+
+
 def load_ipython_extension(ipython: Any) -> None:
+    unload_ipython_extension(ipython)
     ipython.register_magics(SpotterMagics)
+    magics = _magics(ipython)
+    if magics is not None:
+        ipython.input_transformers_cleanup.append(magics.awaiting)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """%unload_ext spotter: ends a recording. (IPython cannot take magics back.)"""
-    magics = ipython.magics_manager.registry.get("SpotterMagics")
-    if magics is not None and magics.session is not None:
+    magics = _magics(ipython)
+    if magics is None:
+        return
+    if magics.awaiting in ipython.input_transformers_cleanup:
+        ipython.input_transformers_cleanup.remove(magics.awaiting)
+    if magics.session is not None:
         magics._off()

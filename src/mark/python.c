@@ -8,27 +8,32 @@
  *
  * All of it runs with the GIL held. Arguments come from our own package; one that is not a number raises what Python
  * raises for it.
+ *
+ * The second half is the quick way through the hooks of PyTorch: what a step of nearly every training does, kept in
+ * one cache line here instead of in Python's objects (python/spotter/_hooks/torch_loop.py, which knows what it means).
  */
 #pragma GCC visibility push(default)
 #include "spotter.h"
 #pragma GCC visibility pop
 
 #include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
 typedef struct object object; /* PyObject, never looked into */
 
-/* PyMethodDef */
+/* PyMethodDef; what `call` is called with depends on the flags: (self, args, count) or (self, the one argument). */
 struct method {
 	const char *name;
-	object *(*call)(object *self, object *const *args, intptr_t count);
+	void (*call)(void);
 	int flags;
 	const char *doc;
 };
-enum { METH_FASTCALL = 0x80 };
+enum { METH_NOARGS = 0x4, METH_O = 0x8, METH_FASTCALL = 0x80 };
 
-/* What the package gives us, in this order: see FUNCTIONS there. */
+/* What the package gives us, in this order: see FUNCTIONS there. An older package gives no more than these. */
 struct python {
 	object *(*function_new)(const struct method *method, object *self, object *module);
 	unsigned long long (*as_number)(object *o); /* PyLong_AsUnsignedLongLongMask */
@@ -40,8 +45,40 @@ struct python {
 	object *none;
 };
 
+/* And then, for the quick way: see LANE_FUNCTIONS there. */
+struct python_more {
+	void (*drop)(object *o);
+	object *(*attribute)(object *o, object *name);
+	object *(*call)(object *function, ...); /* PyObject_CallFunctionObjArgs: up to a NULL */
+	object *(*type)(object *o);             /* a new reference */
+	object *(*build)(const char *format, ...);
+	void (*forgive)(void); /* PyErr_Clear */
+	object *yes, *no;
+};
+
 /* Of the process; the same whoever gives it. */
 static struct python py;
+static struct python_more more;
+
+/* Where a training loop is on the quick way: what came last. The same numbers as in torch_loop.py. */
+enum place { OUT, STEPPED, ASKED, FETCHED, GRADED };
+
+/* Of the process, too. Objects without "held" are compared and never looked into; the package leaves the quick way
+ * before one of them is gone. */
+static struct {
+	uint8_t at, begins; /* enum place; begins: with what a step begins */
+	bool counts;        /* the steps are ours to count, and not the user's own */
+	bool since_update;  /* a step since GradScaler.update() */
+	pthread_t thread;   /* that trains */
+	const object *iterator, *clock, *scaled;
+	uint64_t number;    /* of the last step */
+	int64_t began_ns;   /* when the batch was asked for */
+	double loss;        /* the last one, until a step takes it */
+	double scaled_loss; /* of `scaled`, before AMP multiplied it */
+	uint64_t waits;     /* that were marked here */
+	/* held: */
+	object *plain, *single, *grad_enabled, *data_ptr, *is_cpu, *dtype;
+} lane __attribute__((aligned(64)));
 
 /* -1 is also what an error looks like. */
 static inline int failed(uint64_t number, double value)
@@ -109,6 +146,7 @@ static object *step(object *self, object *const *args, intptr_t count)
 	loss = py.as_double(args[1]);
 	if (failed(0, loss))
 		return NULL;
+	lane.loss = NAN; /* taken */
 	spotter_mark(SPOTTER_STEP, NULL, number, loss, 0);
 	return nothing();
 }
@@ -148,18 +186,267 @@ static object *float_at(object *self, object *const *args, intptr_t count)
 	return py.float_new(v);
 }
 
+/* --- the quick way: a batch, a backward() and a step of the clock, and then it begins again --- */
+
+static object *answer(bool yes)
+{
+	object *o = yes ? more.yes : more.no;
+
+	py.hold(o);
+	return o;
+}
+
+/* 1, 0; -1: it has none, which is nobody's problem. */
+static int attribute_is(object *o, object *name, const object *wanted)
+{
+	object *found = more.attribute(o, name);
+
+	if (!found) {
+		more.forgive();
+		return -1;
+	}
+	more.drop(found);
+	return found == wanted;
+}
+
+/* know(torch.Tensor, torch.float32, torch.is_grad_enabled, torch.Tensor.data_ptr, "is_cpu", "dtype") */
+static object *know(object *self, object *const *args, intptr_t count)
+{
+	object **known[] = { &lane.plain,    &lane.single, &lane.grad_enabled,
+			     &lane.data_ptr, &lane.is_cpu, &lane.dtype };
+
+	(void)self;
+	for (intptr_t i = 0; count == 6 && i < count; i++) {
+		object *before = *known[i];
+
+		py.hold(args[i]);
+		*known[i] = args[i];
+		if (before)
+			more.drop(before);
+	}
+	return nothing();
+}
+
+/* enter(at, begins, counts, since_update, number, id of iterator, id of clock, loss): by the thread that trains */
+static object *enter(object *self, object *const *args, intptr_t count)
+{
+	uint64_t given[7];
+	double loss;
+
+	(void)self;
+	if (count != 8 || !lane.plain)
+		return nothing();
+	for (int i = 0; i < 7; i++) {
+		given[i] = py.as_number(args[i]);
+		if (failed(given[i], 0))
+			return NULL;
+	}
+	loss = py.as_double(args[7]);
+	if (failed(0, loss))
+		return NULL;
+	lane.begins = (uint8_t)given[1];
+	lane.counts = given[2];
+	lane.since_update = given[3];
+	lane.number = given[4];
+	lane.iterator = (const object *)(uintptr_t)given[5];
+	lane.clock = (const object *)(uintptr_t)given[6];
+	lane.scaled = NULL;
+	lane.loss = loss;
+	lane.thread = pthread_self();
+	lane.at = (uint8_t)given[0];
+	return nothing();
+}
+
+/* leave(): (at, number, loss, began_ns, since_update, id of scaled, its loss) */
+static object *leave(object *self, object *unused)
+{
+	int at = lane.at;
+
+	(void)self;
+	(void)unused;
+	lane.at = OUT;
+	return more.build("(iKdLiKd)", at, (unsigned long long)lane.number, lane.loss,
+			  (long long)lane.began_ns, (int)lane.since_update,
+			  (unsigned long long)(uintptr_t)lane.scaled, lane.scaled_loss);
+}
+
+/* asked(iterator): a batch is wanted. All of these answer whether that was it; else nothing was done. */
+static object *asked(object *self, object *iterator)
+{
+	object *grad;
+
+	(void)self;
+	if (lane.at != STEPPED || iterator != lane.iterator ||
+	    !pthread_equal(pthread_self(), lane.thread))
+		return answer(false);
+	grad = more.call(lane.grad_enabled, NULL);
+	if (!grad) {
+		more.forgive();
+		return answer(false);
+	}
+	more.drop(grad);
+	if (grad != more.yes) /* an evaluation */
+		return answer(false);
+	lane.at = ASKED;
+	lane.began_ns = now_ns();
+	return answer(true);
+}
+
+/* came(iterator): the batch is there. */
+static object *came(object *self, object *iterator)
+{
+	int64_t now;
+
+	(void)self;
+	if (lane.at != ASKED || iterator != lane.iterator)
+		return answer(false);
+	lane.at = FETCHED;
+	lane.waits++;
+	now = now_ns();
+	spotter_mark(SPOTTER_DATA_WAIT, NULL,
+		     now > lane.began_ns ? (uint64_t)(now - lane.began_ns) : 0, NAN, now);
+	return answer(true);
+}
+
+/* A loss that has one number (backward() wants no gradient for it), from host memory: no operator runs. False: it
+ * is of another type than most. NAN: a device's, which would have to be waited for. */
+static bool loss_of(object *tensor, double *ret)
+{
+	int cpu = attribute_is(tensor, lane.is_cpu, more.yes);
+	object *address;
+	uint64_t at;
+	float v;
+
+	*ret = NAN;
+	if (cpu <= 0)
+		return cpu == 0;
+	if (attribute_is(tensor, lane.dtype, lane.single) != 1)
+		return false;
+	address = more.call(lane.data_ptr, tensor, NULL);
+	if (!address) {
+		more.forgive();
+		return true;
+	}
+	at = py.as_number(address);
+	more.drop(address);
+	if (at) {
+		memcpy(&v, (const void *)(uintptr_t)at, sizeof(v));
+		*ret = v;
+	}
+	return true;
+}
+
+/* graded(loss): its backward() is called, without a gradient. */
+static object *graded(object *self, object *tensor)
+{
+	object *type;
+	double loss = lane.scaled_loss;
+
+	(void)self;
+	if (lane.at != FETCHED || !pthread_equal(pthread_self(), lane.thread))
+		return answer(false);
+	type = more.type(tensor);
+	more.drop(type);
+	if (type != lane.plain || (lane.scaled != tensor && !loss_of(tensor, &loss)))
+		return answer(false);
+	lane.scaled = NULL;
+	lane.loss = loss;
+	lane.at = GRADED;
+	return answer(true);
+}
+
+/* stepped(optimizer) */
+static object *stepped(object *self, object *optimizer)
+{
+	double loss = lane.loss;
+
+	(void)self;
+	if (lane.at != GRADED || optimizer != lane.clock || !lane.counts)
+		return answer(false);
+	lane.at = lane.begins;
+	lane.since_update = true;
+	lane.loss = NAN;
+	spotter_mark(SPOTTER_STEP, NULL, ++lane.number, loss, 0);
+	return answer(true);
+}
+
+/* scaled(tensor, loss): AMP multiplied that loss; backward() will be called on the tensor. */
+static object *scaled(object *self, object *const *args, intptr_t count)
+{
+	double loss;
+
+	(void)self;
+	if (count != 2)
+		return nothing();
+	loss = py.as_double(args[1]);
+	if (failed(0, loss))
+		return NULL;
+	lane.scaled = args[0];
+	lane.scaled_loss = loss;
+	return nothing();
+}
+
+/* updated(): GradScaler.update(). False: behind a backward() that no step followed. */
+static object *updated(object *self, object *unused)
+{
+	(void)self;
+	(void)unused;
+	if (lane.at == OUT || lane.at == GRADED)
+		return answer(false);
+	lane.since_update = false;
+	return answer(true);
+}
+
+static object *loss_seen(object *self, object *unused)
+{
+	(void)self;
+	(void)unused;
+	return py.float_new(lane.loss);
+}
+
+static object *waits_seen(object *self, object *unused)
+{
+	(void)self;
+	(void)unused;
+	return more.build("K", (unsigned long long)lane.waits);
+}
+
+/* --- */
+
+/* Called by CPython as its flags say. */
+#define CALL(function) ((void (*)(void))(function))
+
 void *spotter_python(const void *const *functions, const char *name)
 {
 	static const struct method all[] = {
-		{ "mark", mark, METH_FASTCALL, NULL },
-		{ "step", step, METH_FASTCALL, NULL },
-		{ "waited", waited, METH_FASTCALL, NULL },
-		{ "float_at", float_at, METH_FASTCALL, NULL },
+		{ "mark", CALL(mark), METH_FASTCALL, NULL },
+		{ "step", CALL(step), METH_FASTCALL, NULL },
+		{ "waited", CALL(waited), METH_FASTCALL, NULL },
+		{ "float_at", CALL(float_at), METH_FASTCALL, NULL },
+	};
+	static const struct method quick[] = {
+		{ "know", CALL(know), METH_FASTCALL, NULL },
+		{ "enter", CALL(enter), METH_FASTCALL, NULL },
+		{ "leave", CALL(leave), METH_NOARGS, NULL },
+		{ "asked", CALL(asked), METH_O, NULL },
+		{ "came", CALL(came), METH_O, NULL },
+		{ "graded", CALL(graded), METH_O, NULL },
+		{ "stepped", CALL(stepped), METH_O, NULL },
+		{ "scaled", CALL(scaled), METH_FASTCALL, NULL },
+		{ "updated", CALL(updated), METH_NOARGS, NULL },
+		{ "loss_seen", CALL(loss_seen), METH_NOARGS, NULL },
+		{ "waits_seen", CALL(waits_seen), METH_NOARGS, NULL },
 	};
 
 	memcpy(&py, functions, sizeof(py));
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (!strcmp(all[i].name, name))
 			return py.function_new(&all[i], NULL, NULL);
+	for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++) {
+		if (strcmp(quick[i].name, name) != 0)
+			continue;
+		memcpy(&more, functions + sizeof(py) / sizeof(*functions), sizeof(more));
+		return py.function_new(&quick[i], NULL, NULL);
+	}
 	return nothing();
 }

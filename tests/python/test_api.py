@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from programs import BUILD, PACKAGE, of, pythons
+from programs import BUILD, PACKAGE, needs, of, pythons
 
 EVERY = sorted(pythons().items())
 
@@ -222,6 +222,40 @@ def test_start_stop_load(world):
     assert said["cpu"] > 0.5 and said["steps"] == [] and said["sql"][0]["n"] >= 2
     assert said["schema"] == said["again"] == "spotter.verdict/1"
     assert "no-such-run" in done.said[1][0]
+
+
+@needs_program
+def test_what_steps_used(world):
+    """Those that are long enough: as `sql` says, which computes it. Short ones, and all without the program: not known."""
+    done = world.plain("""
+        import spotter, json, time, os
+        block = bytearray(64 << 20)
+        spotter.start(out="a.spot", hz=20)
+        for length in spotter.steps((0.6, 0.001, 0.6)):
+            end = time.monotonic() + length
+            while time.monotonic() < end: sum(range(1000))
+            spotter.step(loss=length)
+        run = spotter.load(spotter.stop())
+        rows = run.steps(as_="list")
+        asked = run.sql("SELECT * FROM steps ORDER BY rank, t_end", as_="list")
+        frame, arrays = run.steps(), run.steps(as_="numpy")
+        kinds = [str(frame[c].dtype) for c in ("gpu_power", "cpu_cores")] if hasattr(frame, "dtypes") else None
+        from spotter import _run
+        def gone(*_): raise spotter.SpotterError("the program is gone")
+        _run.ask_json = gone
+        print(json.dumps([rows, asked, kinds, [str(arrays[c].dtype) for c in ("gpu_power", "cpu_cores")],
+                          run.steps(as_="list")]))
+        """, python=needs("/usr/bin/python3", "pandas"))
+    rows, asked, kinds, arrays, without = done.said[0]
+    assert [r.pop("t_end") for r in rows] == pytest.approx([a.pop("t_end") for a in asked])
+    for name in ("t", "seconds", "data_wait"):
+        assert [r.pop(name) for r in rows] == pytest.approx([a.pop(name) for a in asked])
+    assert rows == asked and [r["loss"] for r in rows] == [0.6, 0.001, 0.6]
+    assert all(0.1 < rows[i]["cpu_cores"] < 4 and rows[i]["memory"] > 64 << 20 for i in (0, 2))
+    assert rows[1]["cpu_cores"] is None and rows[1]["memory"] is None and rows[0]["gpu_busy"] is None
+    assert kinds in (None, ["float64"] * 2) and arrays == ["float64"] * 2
+    assert [w["loss"] for w in without] == [0.6, 0.001, 0.6] and {w["cpu_cores"] for w in without} == {None}
+    assert set(without[0]) == set(asked[0]) | {"t", "t_end", "seconds", "data_wait"}
 
 
 @needs_program

@@ -112,6 +112,41 @@ def test_a_cell_has_a_live_chart_and_a_verdict(notebook, world):
     assert not said["outputs"][2]  # the environment is as it was
 
 
+AWAIT = """%%spotter --name later
+import asyncio, spotter
+steps = 0
+async def turn():
+    await asyncio.sleep(0.01)
+    spotter.step(loss=0.5)
+for steps in range(1, 61):
+    await turn()
+get_ipython().run_cell("within = steps");
+%time pass
+steps"""
+
+
+def test_a_cell_that_awaits(notebook, world):
+    """Runs in the kernel's own event loop; what it raises is shown once, and ends the recording. A cell that it runs
+    itself does not."""
+    said = notebook("nbclient", "%load_ext spotter", AWAIT, "[within, steps]",
+                    "%%spotter\nimport asyncio\nawait asyncio.sleep(0.1)\n1/0", "%%spotter on\nawait asyncio.sleep(0)",
+                    "%spotter", "%reload_ext spotter", "%%spotter --name again\nawait asyncio.sleep(0, 7)")
+    _, cell, after, failed, usage, idle, _, again = said["outputs"]
+    assert not [o for o in cell if o["output_type"] == "error"], cell
+    assert [o["data"]["text/plain"] for o in cell if o["output_type"] == "execute_result"] == ["60"]
+    chart, verdict = data(cell, "text/html")
+    assert "ended" in text_of(chart) and "60 steps" in text_of(verdict) and "later" in text_of(verdict)
+    assert data(after, "text/plain") == ["[60, 60]"] and len(after) == 1
+    assert [o["ename"] for o in failed if o["output_type"] == "error"] == ["ZeroDivisionError"]
+    assert len(data(failed, "text/html")) == 2
+    trace = "\n".join(next(o for o in failed if o["output_type"] == "error")["traceback"])
+    assert "notebook.py" not in trace and "line 4" in re.sub("\\x1b[^m]*m", "", trace)
+    assert "usage: %spotter on|off|why" in usage[0]["text"] and "not recording" in idle[0]["text"]
+    assert "7" in data(again, "text/plain") and len(data(again, "text/html")) == 2
+    records = [sql(file, "SELECT name FROM run")[0]["name"] for file in (world.place / "runs").glob("*.spot")]
+    assert sorted(records) == ["again", "later", "notebook"]
+
+
 def test_gpus_are_in_the_chart(notebook, world):
     """Two simulated ones, of which one works."""
     if not (BUILD / "sim/libnvidia-ml.so.1").exists():
@@ -176,10 +211,15 @@ def spoken(messages):
     return int(words[0]), Path(words[1])
 
 
-def test_an_interrupt_ends_the_cell_and_the_recorder(notebook):
-    said = notebook("interrupt", "%load_ext spotter", FOREVER)
+@pytest.mark.parametrize("sleep,raised", [
+    ("time.sleep", "KeyboardInterrupt"),
+    pytest.param("await __import__('asyncio').sleep", "CancelledError",  # by ipykernel
+                 marks=pytest.mark.skipif(not os.environ.get("SPOTTER_LONG"), reason="long: run by make check-all"))],
+    ids=["plain", "awaiting"])
+def test_an_interrupt_ends_the_cell_and_the_recorder(notebook, sleep, raised):
+    said = notebook("interrupt", "%load_ext spotter", FOREVER.replace("time.sleep", sleep))
     pid, folder = spoken(said["messages"])
-    assert [m["content"]["ename"] for m in said["messages"] if m["type"] == "error"] == ["KeyboardInterrupt"]
+    assert [m["content"]["ename"] for m in said["messages"] if m["type"] == "error"] == [raised]
     last = [m["content"]["data"]["text/html"] for m in said["messages"] if m["type"] == "display_data"][-1]
     assert "forever" in text_of(last)
     assert "alive False" in "".join(m["content"]["text"] for m in said["after"] if m["type"] == "stream")

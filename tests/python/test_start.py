@@ -208,6 +208,62 @@ def test_programs_that_workers_start_allow_it_too(world, recorder):
     assert done.said[0] == [bool(recorder), bool(recorder) and restricted]
 
 
+STARTED = """
+import json, multiprocessing, os, subprocess, sys
+import spotter
+from spotter import _listening
+
+def work(pipe):
+    child = os.fork()  # as the workers of its DataLoader would be
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    pipe.send([os.getpid(), child])
+
+if __name__ == "__main__":
+    if sys.argv[1] == "no marks":
+        _listening.library = lambda: None
+    recorder = spotter.start(out="a.spot")
+    allowed = {"here": [os.getpid()]}
+    for how in ("fork", "spawn", "forkserver"):
+        context = multiprocessing.get_context(how)
+        ours, theirs = context.Pipe()
+        worker = context.Process(target=work, args=(theirs,))
+        worker.start()
+        allowed[how] = ours.recv()
+        worker.join()
+    allowed["program"] = [int(subprocess.check_output([sys.executable, "-c", "import os; print(os.getpid())"]))]
+    marks = "SPOTTER_MARKS" in os.environ
+    spotter.stop()
+    print(json.dumps([recorder.pid, allowed, marks]))
+"""
+
+
+@pytest.mark.parametrize("marks", ["marks", "no marks"])
+def test_every_python_that_is_started_allows_it(world, marks):
+    """A kernel with Yama is not always at hand: a copy of the package that finds one, and that writes down what it
+    would ask of it."""
+    copy, asked, scope = world.place / "copy", world.place / "asked", world.place / "scope"
+    shutil.copytree(PACKAGE, copy / "spotter")
+    scope.write_text("1\n")
+    source = (copy / "spotter" / "_yama.py").read_text()
+    changed = source.replace('"/proc/sys/kernel/yama/ptrace_scope"', repr(str(scope)))
+    assert changed != source
+    (copy / "spotter" / "_yama.py").write_text(changed + f"""
+
+def allow(pid):
+    with open({str(asked)!r}, "a") as f:
+        f.write("%d %d\\n" % (os.getpid(), pid))
+""")
+    done = world.run(STARTED, marks, env=dict(world.base, PYTHONPATH=str(copy), SPOTTER_EXE=str(BUILD / "spotter"),
+                                              SPOTTER_LIB=str(BUILD / "libspotter.so")))
+    recorder, allowed, marked = done.said[0]
+    assert marked == (marks == "marks") and done.err == ""
+    calls = {tuple(map(int, line.split())) for line in asked.read_text().splitlines()}
+    for how, pids in allowed.items():
+        assert {(pid, recorder) for pid in pids} <= calls, (how, pids, calls)
+
+
 def test_what_is_asked_of_yama(monkeypatch, tmp_path):
     calls = []
 
@@ -223,10 +279,11 @@ def test_what_is_asked_of_yama(monkeypatch, tmp_path):
     for text, expected in (("0\n", False), ("1\n", True), ("2\n", True), ("", False)):
         scope.write_text(text)
         assert _yama.restricted(str(scope)) is expected
-    for value, expected in (("77", [77]), ("0", []), ("-1", []), ("x", []), ("", [])):
+    for value, expected in (("77", [77, 77]), ("0", []), ("-1", []), ("x", []), ("", [])):
         seen = []
         monkeypatch.setattr(_yama, "restricted", lambda: True)
         monkeypatch.setattr(_yama, "allow", seen.append)
+        monkeypatch.setattr(os, "register_at_fork", lambda after_in_child: after_in_child())
         monkeypatch.setenv("SPOTTER_RECORDER", value)
         _yama.allow_named()
         assert seen == expected

@@ -242,6 +242,20 @@ for i in range(10):
     assert [m.number for m in of(done.marks, "epoch")] == [1]
 
 
+def test_an_epoch_that_is_left_early_is_one(train):
+    done = train(BEGIN + """
+loader = DataLoader(data, batch_size=4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(3):
+    for i, batch in enumerate(loader):
+        loss = loss_of(batch); optimizer.zero_grad(); loss.backward(); optimizer.step()
+        losses.append(loss.item())
+        if i == 4: break
+""" + END)
+    steps_are(done, done.said[0])
+    assert [m.number for m in of(done.marks, "epoch")] == [1, 2, 3]
+
+
 def test_persistent_workers(train):
     done = train(BEGIN + """
 loader = DataLoader(data, batch_size=8, num_workers=1, persistent_workers=True)

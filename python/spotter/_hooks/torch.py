@@ -8,21 +8,23 @@
 - `DataLoader.__iter__` and `_BaseDataLoaderIter.__next__`: passes, and how long the loop waited.
 - `torch.save`: a checkpoint. `GradScaler.update`: steps that were skipped.
 
-Each of the three that a step meets has its quick way (torch_loop.py) written out in it: in the middle of a training
-none of it is in a cache, and a call of a Python function costs more there than what it does.
+Each of the three that a step meets first asks the quick way (torch_loop.py), one call of a builtin: in the middle of a
+training none of this is in a cache, and each line of Python costs ten times what it costs in a loop of its own. Until
+the quick way is known, `_never` answers.
 
 Inside torch.compile every one of them is the original.
 """
 import functools
 import inspect
 import sys
-from threading import get_ident
 from time import monotonic_ns
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from .. import _marks
-from .._marks import NAN
-from .torch_loop import ASKED, FETCHED, GRADED, STEPPED, TORCH, Loop
+from .._fast import Lane
+from .torch_loop import Loop
+
+Compiling = Optional[Callable[[], bool]]  # None: there is no torch.compile
 
 NEAR = 10  # frames between a step() and the step() of its base class: decorators and the method
 
@@ -30,14 +32,26 @@ NEAR = 10  # frames between a step() and the step() of its base class: decorator
 def install(torch: Any) -> None:
     compiling = _compiling(torch)
     read = _marks.tensor_reader(torch)
-    loop = Loop(_marks.shared(), torch.Tensor, torch.is_grad_enabled, read)
+    loop = Loop(_marks.shared(), torch.Tensor, torch.is_grad_enabled, read, _facts(torch))
     for hook in (_hook_optimizer, _hook_backward, _hook_loader, _hook_save, _hook_scaler):
         try:
             hook(torch, loop, compiling)
         except Exception:
             pass  # another torch than we know: the others may still work
     methods = [m for c in (Loop, _marks.Marks) for m in vars(c).values()]
-    _leave_alone(torch, read, _is_inner, _is_simple, *methods)
+    _leave_alone(torch, read, _never, _is_inner, _is_simple, *methods)
+
+
+def _facts(torch: Any) -> Any:
+    """For know() of src/mark/python.c."""
+    try:
+        return torch.Tensor, torch.float32, torch.is_grad_enabled, torch.Tensor.data_ptr, "is_cpu", "dtype"
+    except AttributeError:
+        return ()
+
+
+def _never(_: Any) -> bool:
+    return False
 
 
 def _leave_alone(torch: Any, *functions: Any) -> None:
@@ -63,7 +77,7 @@ def _skipper(torch: Any) -> Any:
     return skip
 
 
-def _compiling(torch: Any) -> Callable[[], bool]:
+def _compiling(torch: Any) -> Compiling:
     """True while torch.compile traces. Dynamo knows these functions and folds them to a constant. The first asks for
     nothing else, and is the quicker one."""
     compiler = getattr(torch, "compiler", None)
@@ -71,7 +85,7 @@ def _compiling(torch: Any) -> Callable[[], bool]:
         found: Any = getattr(compiler, name, None)
         if found is not None:
             return found  # type: ignore[no-any-return]
-    return lambda: False
+    return None
 
 
 _simple: Dict[type, bool] = {}
@@ -104,12 +118,16 @@ def _is_inner(optimizer: Any) -> bool:
     return False
 
 
-def _hook_optimizer(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
+def _hook_optimizer(torch: Any, loop: Loop, compiling: Compiling) -> None:
     module = sys.modules["torch.optim.optimizer"]
     register = getattr(module, "register_optimizer_step_post_hook", None)
-    marks = loop.marks
+    stepped: Callable[[Any], bool] = _never
 
-    def stepped(optimizer: Any) -> None:
+    def learn(lane: Lane) -> None:
+        nonlocal stepped
+        stepped = lane.stepped
+
+    def slowly(optimizer: Any) -> None:
         try:
             simple = _is_simple(optimizer)
             if simple or not _is_inner(optimizer):
@@ -118,32 +136,30 @@ def _hook_optimizer(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> No
             pass
 
     def after(self: Any, args: Any = None, kwargs: Any = None) -> None:
-        if compiling():
-            return
-        if loop.lane == GRADED and marks.source == TORCH and id(self) == loop.clock:
-            loop.lane = loop.lane_begins
-            loop.since_update = True
-            try:
-                marks.number = number = marks.number + 1
-                loss, marks.loss = marks.loss, NAN
-                loop.put_step(number, loss)
-            except Exception:
-                pass
-        else:
-            stepped(self)
+        if not stepped(self):
+            slowly(self)
 
-    _leave_alone(torch, stepped, after)
+    def after_unless_compiling(self: Any, args: Any, kwargs: Any) -> None:
+        if not compiling() and not stepped(self):  # type: ignore[misc]
+            slowly(self)
+
+    loop.learners.append(learn)
+    _leave_alone(torch, slowly, after, after_unless_compiling)
     if register is not None:
-        register(after)
+        register(after if compiling is None else after_unless_compiling)
     else:
         after.__name__ = after.__qualname__ = "_optimizer_step_code"
         after.__doc__ = module.Optimizer._optimizer_step_code.__doc__
         module.Optimizer._optimizer_step_code = after
 
 
-def _hook_backward(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
+def _hook_backward(torch: Any, loop: Loop, compiling: Compiling) -> None:
     original = torch.Tensor.backward
-    marks, plain, single = loop.marks, torch.Tensor, torch.float32
+    graded: Callable[[Any], bool] = _never
+
+    def learn(lane: Lane) -> None:
+        nonlocal graded
+        graded = lane.graded
 
     def seen(loss: Any) -> None:
         try:
@@ -151,37 +167,60 @@ def _hook_backward(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> Non
         except Exception:
             pass
 
+    def failed(loss: Any) -> None:
+        try:
+            if loss.numel() != 1 and not loop.elsewhere():  # the quick way takes for granted that it is one number
+                loop.no_loss()
+        except Exception:
+            pass
+
     @functools.wraps(original)
     def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
                  inputs: Any = None) -> Any:
-        if not compiling():
-            if (loop.lane == FETCHED and type(self) is plain and loop.scaled_loss is None
-                    and self.dtype is single and get_ident() == loop.thread):
-                loop.lane = GRADED
-                try:
-                    marks.loss = loop.float_at(self.data_ptr()) if self.is_cpu and self.numel() == 1 else NAN
-                except Exception:
-                    marks.loss = NAN
-            else:
-                seen(self)
-        return original(self, gradient, retain_graph, create_graph, inputs)
+        if gradient is not None or not graded(self):
+            seen(self)
+        try:
+            return original(self, gradient, retain_graph, create_graph, inputs)
+        except BaseException:
+            failed(self)
+            raise
+
+    @functools.wraps(original)
+    def backward_unless_compiling(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+                                  inputs: Any = None) -> Any:
+        if not compiling() and (gradient is not None or not graded(self)):  # type: ignore[misc]
+            seen(self)
+        try:
+            return original(self, gradient, retain_graph, create_graph, inputs)
+        except BaseException:
+            if not compiling():  # type: ignore[misc]
+                failed(self)
+            raise
 
     @functools.wraps(original)
     def any_backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not compiling():
+        if compiling is None or not compiling():
             seen(self)
         return original(self, *args, **kwargs)
 
+    loop.learners.append(learn)
+    if compiling is not None:
+        backward = backward_unless_compiling
     if list(inspect.signature(original).parameters) != ["self", "gradient", "retain_graph", "create_graph", "inputs"]:
         backward = any_backward  # of a torch that we do not know
-    _leave_alone(torch, seen, backward)
+    _leave_alone(torch, seen, failed, backward)
     torch.Tensor.backward = backward
 
 
-def _hook_loader(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
+def _hook_loader(torch: Any, loop: Loop, compiling: Compiling) -> None:
     module = sys.modules["torch.utils.data.dataloader"]
     make, advance = module.DataLoader.__iter__, module._BaseDataLoaderIter.__next__
-    marks, grad_enabled = loop.marks, loop.grad_enabled
+    asked: Callable[[Any], bool] = _never
+    came: Callable[[Any], bool] = _never
+
+    def learn(lane: Lane) -> None:
+        nonlocal asked, came
+        asked, came = lane.asked, lane.came
 
     @functools.wraps(make)
     def __iter__(self: Any) -> Any:
@@ -199,41 +238,54 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
         except Exception:
             return None
 
-    @functools.wraps(advance)
-    def __next__(self: Any) -> Any:
-        if (loop.lane == STEPPED and getattr(self, "_spotter_pass", None) is loop.lane_pass and get_ident() == loop.thread
-                and grad_enabled() and not marks.evaluating):
-            loop.lane = ASKED
-            one: Any = loop.lane_pass
-            one.waiting = True
-        else:
-            one = wanted(self)
-            if one is None:
-                return advance(self)
+    def slowly(iterator: Any) -> Any:
+        one = wanted(iterator)
+        if one is None:
+            return advance(iterator)
         began = monotonic_ns()
         try:
-            batch = advance(self)
+            batch = advance(iterator)
         except BaseException as e:
             loop.pass_ended(one, began, isinstance(e, StopIteration))
             raise
         try:
-            if loop.lane == ASKED and one is loop.lane_pass:
-                loop.lane = FETCHED
-                one.waiting = False
-                marks.waits += 1
-                loop.put_wait(began)
-            else:
-                loop.batch_came(one, began)
+            loop.batch_came(one, began)
         except Exception:
             pass
         return batch
 
-    _leave_alone(torch, wanted, __iter__, __next__)
+    def ended(iterator: Any, error: Optional[BaseException]) -> None:
+        """It came after all that was asked for on the quick way; error: it did not."""
+        try:
+            loop.leave_lane()
+            one = iterator._spotter_pass
+            if error is None:
+                loop.batch_came(one, one.asked_ns)
+            else:
+                loop.pass_ended(one, one.asked_ns, isinstance(error, StopIteration))
+        except Exception:
+            pass
+
+    @functools.wraps(advance)
+    def __next__(self: Any) -> Any:
+        if not asked(self):
+            return slowly(self)
+        try:
+            batch = advance(self)
+        except BaseException as e:
+            ended(self, e)
+            raise
+        if not came(self):  # something else has happened meanwhile
+            ended(self, None)
+        return batch
+
+    loop.learners.append(learn)
+    _leave_alone(torch, wanted, slowly, ended, __iter__, __next__)
     module.DataLoader.__iter__ = __iter__
     module._BaseDataLoaderIter.__next__ = __next__
 
 
-def _hook_save(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
+def _hook_save(torch: Any, loop: Loop, compiling: Compiling) -> None:
     original = torch.save
 
     @functools.wraps(original)
@@ -250,7 +302,7 @@ def _hook_save(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
     torch.save = torch.serialization.save = save
 
 
-def _hook_scaler(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
+def _hook_scaler(torch: Any, loop: Loop, compiling: Compiling) -> None:
     for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):  # 2.3; before
         scaler = getattr(sys.modules.get(name), "GradScaler", None)
         if scaler is None or "update" not in scaler.__dict__:
@@ -260,12 +312,12 @@ def _hook_scaler(torch: Any, loop: Loop, compiling: Callable[[], bool]) -> None:
         _leave_alone(torch, scaler.update, scaler.scale)
 
 
-def _scaler_update(original: Any, loop: Loop, compiling: Callable[[], bool]) -> Any:
+def _scaler_update(original: Any, loop: Loop, compiling: Compiling) -> Any:
     @functools.wraps(original)
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         try:
-            if getattr(self, "_enabled", False) and not compiling():
+            if getattr(self, "_enabled", False) and (compiling is None or not compiling()):
                 loop.scaler_updated()
         except Exception:
             pass
@@ -273,12 +325,12 @@ def _scaler_update(original: Any, loop: Loop, compiling: Callable[[], bool]) -> 
     return update
 
 
-def _scaler_scale(original: Any, loop: Loop, compiling: Callable[[], bool]) -> Any:
+def _scaler_scale(original: Any, loop: Loop, compiling: Compiling) -> Any:
     @functools.wraps(original)
     def scale(self: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, outputs, *args, **kwargs)
         try:
-            if result is not outputs and not compiling():
+            if result is not outputs and (compiling is None or not compiling()):
                 loop.scaled(outputs, result)
         except Exception:
             pass

@@ -7,17 +7,19 @@ accumulation). A pass over a DataLoader in which backward() is called is an epoc
 without backward() in a program that has trained, is an evaluation. Only the thread that trains counts.
 
 Nearly all steps of nearly all programs are a batch, a backward() and a step of the clock, and then it begins again. For
-those there is a quick way through the hooks (torch.py), which this class lets them into and takes them out of:
-`Loop.lane` says what came last on it, and whatever else happens than what is next leaves it.
+those there is a quick way through the hooks, in C (src/mark/python.c): it knows what came last, and answers whether
+what comes now is what is next. This class lets a loop into it. Whatever else happens is this class's, which first leaves
+the quick way and takes over what was counted there.
 """
 import os
 import sys
 import weakref
 from threading import get_ident
 from time import monotonic_ns
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import _marks
+from .._fast import Lane
 
 # Another optimizer that stepped this often since the clock did has taken over (a second stage of a training).
 # More than the critic's steps of a GAN.
@@ -27,17 +29,19 @@ MICRO_MOST = 1000  # marks for one step
 TORCH = "torch"  # as a source of steps
 CHECKPOINT = "checkpoint"
 
-# Loop.lane: not on the quick way; on it, and what came last
+# Not on the quick way; on it, and what came last (enum place in python.c)
 OUT, STEPPED, ASKED, FETCHED, GRADED = range(5)
 
 
 class Pass:
     """One walk over a DataLoader."""
-    __slots__ = ("loader", "began_ns", "batches", "trained", "ended", "waiting")
+    __slots__ = ("loader", "iterator", "began_ns", "asked_ns", "batches", "trained", "ended", "waiting")
 
-    def __init__(self, loader: Any, began_ns: int) -> None:
+    def __init__(self, loader: Any, iterator: Any, began_ns: int) -> None:
         self.loader = weakref.ref(loader)
+        self.iterator = iterator  # weak, too
         self.began_ns = began_ns  # 0 once the first batch came
+        self.asked_ns = 0         # for a batch, when it was on the quick way
         self.batches = 0
         self.trained = False
         self.ended = False
@@ -46,17 +50,24 @@ class Pass:
 
 class Loop:
     def __init__(self, marks: _marks.Marks, plain: type, grad_enabled: Callable[[], bool],
-                 read_loss: Callable[[Any], Optional[float]]) -> None:
+                 read_loss: Callable[[Any], Optional[float]], facts: Tuple[Any, ...] = ()) -> None:
         self.marks = marks
         self.plain = plain  # torch.Tensor
         self.grad_enabled = grad_enabled
         self.read_loss = read_loss
+        self.facts = facts  # of torch, that the quick way needs: see know() in python.c
+        self.learners: List[Callable[[Lane], None]] = []  # hooks that use it
+        self.learned: Optional[Lane] = None
+        self.lane: Optional[Lane] = None  # while on it
         self.saving = False
         os.register_at_fork(after_in_child=self.forget)
         self.forget()
 
     def forget(self) -> None:
         """The state of a process that has done nothing yet."""
+        if self.lane is not None:
+            self.lane.leave()
+            self.lane = self.marks.lane = None
         self.thread = 0                   # that trains; 0: not known yet
         self.clock: Optional[int] = None  # id of the optimizer whose steps count
         self.clock_ref: Any = None
@@ -74,26 +85,39 @@ class Loop:
         self.epoch = 0
         self.epoch_loader: Any = None     # weak: the one whose passes are epochs
         self.epoch_pass: Optional[Pass] = None
-        self.lane = self.lane_begins = OUT
+        self.lane_begins = OUT
         self.lane_pass: Optional[Pass] = None
-        self.put_step: Any = None         # while on the lane
-        self.put_wait: Any = None
-        self.float_at: Any = None
+        self.lane_waits = 0               # how many had been marked there before
 
     # -- the quick way
 
-    def leave_lane(self) -> None:
-        """What the quick hooks did not write down, before anything else is done."""
-        if self.lane == GRADED:
+    def leave_lane(self) -> int:
+        """Takes over what was done there, before anything else is: what came last. OUT: was not on it."""
+        lane, self.lane = self.lane, None
+        if lane is None:
+            return OUT
+        marks, one = self.marks, self.lane_pass
+        marks.lane = None
+        at, number, marks.loss, began_ns, since_update, scaled, loss = lane.leave()
+        if marks.source == TORCH:
+            marks.number = number
+        self.since_update = bool(since_update)
+        if scaled:
+            self.scaled_loss = (scaled, loss)
+        if at == GRADED:
             self.backwards = 1
-        self.lane = OUT
+        elif at == ASKED and one is not None:
+            one.waiting, one.asked_ns = True, began_ns
+        if one is not None:
+            one.batches += lane.waits_seen() - self.lane_waits
+        return at
 
     def enter_lane(self) -> None:
         """The clock has stepped, and all is as it will be most of the time."""
         marks, one = self.marks, self.current
-        fast = marks.fast
-        if (fast is None or marks.pending or marks.told != marks.source or marks.priority == _marks.FRAMEWORK
-                or marks.evaluating or self.evaluating or self.others):
+        if (marks.fast is None or marks.fast.lane is None or not self.facts or marks.pending
+                or marks.told != marks.source or marks.priority == _marks.FRAMEWORK or marks.evaluating
+                or self.evaluating or self.others or self.scaled_loss):
             return
         if one is None:
             if self.fed:
@@ -103,8 +127,36 @@ class Loop:
             if not one.trained or one.waiting:
                 return
             self.lane_begins = STEPPED
-        self.lane_pass, self.lane = one, self.lane_begins
-        self.put_step, self.put_wait, self.float_at = fast.step, fast.waited, fast.float_at
+        self.lane_pass = one
+        self.go_on(self.lane_begins)
+
+    def go_on(self, at: int) -> None:
+        """On the quick way, from this place on."""
+        marks, one = self.marks, self.lane_pass
+        lane = marks.fast.lane if marks.fast is not None else None
+        iterator = one.iterator() if one is not None else None
+        if lane is None or self.clock is None or (one is not None and iterator is None):
+            return
+        if lane is not self.learned:
+            lane.know(*self.facts)
+            for learn in self.learners:
+                learn(lane)
+            self.learned = lane
+        lane.enter(at, self.lane_begins, marks.source == TORCH, self.since_update, marks.number,
+                   0 if iterator is None else id(iterator), self.clock, marks.loss)
+        self.lane_waits = lane.waits_seen()
+        self.lane, marks.lane = lane, self
+
+    def seen_loss(self) -> float:
+        return self.lane.loss_seen() if self.lane is not None else self.marks.loss
+
+    def iterator_gone(self, gone: Any) -> None:
+        """Another one may have its address next."""
+        try:
+            if self.lane is not None and self.lane_pass is not None and self.lane_pass.iterator is gone:
+                self.leave_lane()
+        except Exception:
+            pass
 
     # -- who counts
 
@@ -120,8 +172,7 @@ class Loop:
 
     def optimizer_stepped(self, optimizer: Any, simple: bool) -> None:
         """simple: no step() of a base class may follow."""
-        if self.lane:
-            self.leave_lane()
+        self.leave_lane()
         me = id(optimizer)
         backwards, self.backwards = self.backwards, 0
         if me != self.clock and not self.becomes_clock(optimizer, me):
@@ -152,6 +203,7 @@ class Loop:
 
         def gone(_: Any, me: int = me) -> None:
             if self.clock == me:
+                self.leave_lane()
                 self.clock = None
 
         self.clock_ref = weakref.ref(optimizer, gone)
@@ -160,9 +212,7 @@ class Loop:
     def backward(self, loss: Any) -> None:
         if self.elsewhere():
             return
-        lane = self.lane
-        if lane:
-            self.leave_lane()
+        came_last = self.leave_lane()
         marks = self.marks
         if marks.pending:
             marks.flush()
@@ -179,18 +229,29 @@ class Loop:
         if one is not None and not one.trained:
             one.trained = self.fed = True
             self.training_pass(one)
-        if lane == FETCHED:  # AMP: only the loss was another
-            self.lane = GRADED
+        if came_last == FETCHED:  # only the loss was another than most: of 64 bits, say
+            self.backwards = 0    # as on the quick way
+            self.go_on(GRADED)
+
+    def no_loss(self) -> None:
+        """backward() was called on a tensor of many numbers, and failed."""
+        self.leave_lane()
+        self.marks.loss = _marks.NAN
 
     def scaled(self, loss: Any, result: Any) -> None:
         """backward() will be called on what AMP multiplied; the loss is what it was before."""
-        self.scaled_loss = (id(result), self.read_loss(loss))
+        read = self.read_loss(loss)
+        if self.lane is not None:
+            self.lane.scaled(result, _marks.NAN if read is None else read)
+        else:
+            self.scaled_loss = (id(result), read)
 
     def scaler_updated(self) -> None:
         """Once an iteration with AMP. A step that found infinities was left out, but it was an iteration."""
+        if self.lane is not None and self.lane.updated():
+            return
+        self.leave_lane()
         stepped, self.since_update = self.since_update, False
-        if self.lane == GRADED:
-            self.leave_lane()
         if stepped or not self.backwards or not self.steps:
             return
         self.backwards = 0
@@ -205,12 +266,13 @@ class Loop:
         if self.elsewhere() or _is_worker():
             return
         made_ns = monotonic_ns()
-        one = Pass(loader, began_ns)
+        self.leave_lane()
+        one = Pass(loader, weakref.ref(iterator, self.iterator_gone), began_ns)
         iterator._spotter_pass = one
         known = self.epoch_loader and self.epoch_loader()
         if known is None or known is loader:
             self.settings(loader)
-        if known is loader and self.counts() and self.grad_enabled():
+        if known is loader and self.counts() and self.grad_enabled() and not self.marks.evaluating:
             one.trained = True
             self.training_pass(one)
         one.began_ns += monotonic_ns() - made_ns  # ours: opening the library takes milliseconds
@@ -239,10 +301,11 @@ class Loop:
 
     def batch_wanted(self, one: Optional[Pass]) -> Optional[Pass]:
         """The pass it belongs to; None: not of the training loop."""
-        if one is None or one.waiting or (self.steps and get_ident() != self.thread):
+        if one is None or self.elsewhere():
             return None
-        if self.lane:
-            self.leave_lane()
+        self.leave_lane()
+        if one.waiting:
+            return None
         marks = self.marks
         if marks.pending:
             marks.flush()
@@ -274,8 +337,7 @@ class Loop:
         return known is not None and known is not one.loader()
 
     def pass_ended(self, one: Pass, began_ns: int, whole: bool) -> None:
-        if self.lane:
-            self.leave_lane()
+        self.leave_lane()
         one.waiting = False
         if whole and one.trained and not self.marks.evaluating:
             self.marks.waited(began_ns)  # for the end of the workers

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The quick way through the hooks of PyTorch (python/spotter/_hooks/torch_loop.py): it says what the slow one says, of
+loops that keep to it and of those that do not."""
+from programs import of
+from test_torch import BEGIN, END, steps_are, torch_python, train  # noqa: F401 fixtures
+
+MANY = BEGIN + """
+import threading
+marks = sys._spotter_marks_2
+assert marks.open() and marks.fast.lane
+waits_seen = marks.fast.lane.waits_seen
+if sys.argv[1] == "slow":
+    marks.fast = marks.fast._replace(lane=None)
+import spotter
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def fit(loss, backward=lambda loss: loss.backward()):
+    optimizer.zero_grad(); backward(loss); optimizer.step()
+
+def some(count, loader):
+    return [batch for _, batch in zip(range(count), loader)]
+
+class Nested(torch.utils.data.Dataset):
+    "Its samples come from a loader of its own, and not all of them come."
+    def __init__(self, most): self.most = most
+    def __len__(self): return 10
+    def __getitem__(self, i):
+        if i == self.most: raise ValueError("theirs")
+        return next(iter(DataLoader(data, batch_size=1)))[0][0], torch.zeros(1)
+
+loader = DataLoader(data, batch_size=8)
+for _ in range(2):  # as most
+    for batch in loader: fit(loss_of(batch))
+for kind in (torch.float64, torch.bfloat16):  # losses of other types, on and off
+    for batch in loader: fit(loss_of(batch)); fit(loss_of(batch).to(kind))
+for batch in loader:  # no scalar, a gradient with it
+    fit(((model(batch[0]) - batch[1]) ** 2).flatten(), lambda loss: loss.backward(torch.ones(8)))
+    fit(loss_of(batch))
+for i, batch in enumerate(loader):  # backward() that fails, as that of many numbers does; and is followed by a step
+    def fails(loss):
+        try: loss.backward()
+        except RuntimeError: pass
+    fit(model(batch[0]) if i % 2 else loss_of(batch), fails)
+for i, batch in enumerate(loader):  # an evaluation in the middle, by words and by torch, of this loader and another
+    fit(loss_of(batch))
+    if i == 2:
+        with spotter.phase("evaluate"): some(2, loader)
+    if i == 3:
+        with torch.no_grad(): some(2, loader)
+whole = iter(loader)
+for i in range(6):
+    if i in (2, 4):
+        with torch.no_grad(): loss_of(next(whole))
+    else: fit(loss_of(next(whole)))
+for i, batch in enumerate(loader):  # accumulation, sometimes
+    loss_of(batch).backward()
+    if i % 3: optimizer.step(); optimizer.zero_grad()
+for i in range(3):  # left early, and the iterator is gone
+    for batch in loader:
+        fit(loss_of(batch)); break
+    del batch
+for i in range(4): fit(loss_of(data[:8]))  # without a loader
+for most in (4, 99):
+    try:
+        for batch in DataLoader(Nested(most), batch_size=2): fit(loss_of(batch))
+    except ValueError: pass
+other = torch.optim.Adam(model.parameters())  # two clocks
+for batch in loader:
+    fit(loss_of(batch)); loss_of(batch).backward(); other.step()
+for batch in loader:  # somebody else fetches meanwhile, and calls backward()
+    thread = threading.Thread(target=lambda: (some(2, loader), model(batch[0]).mean().backward()))
+    fit(loss_of(batch)); thread.start(); thread.join()
+class Odd(torch.Tensor): pass
+for batch in loader: fit(loss_of(batch).as_subclass(Odd))
+torch.save(model.state_dict(), "model.pt")
+for batch in loader: fit(loss_of(batch))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)  # the clock is gone
+for batch in loader: fit(loss_of(batch))
+for batch in spotter.steps(loader): fit(loss_of(batch))  # and now they are the user's
+for batch in loader:
+    loss = loss_of(batch); fit(loss); spotter.step(loss=loss)
+print(json.dumps([waits_seen()]))
+"""
+
+
+def test_the_quick_way_says_what_the_slow_one_says(train):
+    quick, slow = train(MANY, "quick"), train(MANY, "slow")
+    said = [[(m.kind, m.name, m.number if m.kind != "data_wait" else 0, str(m.value)) for m in done.marks
+             if m.kind != "setting"] for done in (quick, slow)]
+    assert said[0] == said[1]
+    assert quick.said[0][0] > 40 and slow.said[0][0] == 0, "waits for data that were marked in C"
+    for done in (quick, slow):
+        assert [m.t_ns for m in done.marks] == sorted(m.t_ns for m in done.marks)
+        assert all(m.number < 1e10 for m in of(done.marks, "data_wait")), "no wait begins where another did"
+
+
+def test_steps_of_the_users_take_the_losses_that_hooks_see(train):
+    done = train(BEGIN.replace("import json", "import spotter, json") + """
+loader = DataLoader(data, batch_size=8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    for batch in spotter.steps(loader):
+        optimizer.zero_grad(); loss = loss_of(batch); loss.backward(); optimizer.step()
+        losses.append(loss.item())
+""" + END)
+    steps_are(done, done.said[0])
+    assert [m.name for m in of(done.marks, "source")] == ["api"] and len(of(done.marks, "data_wait")) == 14
