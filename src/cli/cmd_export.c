@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STACKS_LEVEL = 2 }; /* from L2 on there are stacks */
@@ -251,20 +250,13 @@ static int no_stacks(struct record *record, const char *path, struct err *e)
 	return r;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int export_record(struct export *x, struct record *record, const char *path,
 			 const struct export_options *o, struct err *e)
 {
 	char why[80];
 	int r;
 
-	if (o->out && is_same_file(o->out, path))
+	if (o->out && outfile_is_same(o->out, path))
 		return err_set(e, -EINVAL, "'%s' is the record itself", o->out);
 	if (o->out) {
 		r = outfile_open(&x->file, o->out, o->force, e);

@@ -6,18 +6,20 @@
 #include "base/num.h"
 #include "cli/live.h"
 #include "cli/nvml.h"
-#include "cli/top_view.h"
+#include "cli/top_screen.h"
+#include "cli/top_show.h"
 #include "record/reader.h"
 #include "record/store.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <unistd.h>
 
-enum { POINTS = 4, FIRST_S = 1 };
+enum { POINTS = 4, FIRST_S = 1, LINES_EVERY_S = 5, SCREEN_EVERY_S = 1 };
 
 struct top_options {
 	struct common_options common;
-	bool plain, once;
+	bool plain, once, ascii;
 	int64_t every_ns, count, processes;
 	const char *root, *nvml;
 };
@@ -55,8 +57,8 @@ static int find_job(const char *word, const char *root, pid_t *ret, struct err *
 static int show(struct cli *cli, struct live *l, const struct top_options *o, int64_t from_ns)
 {
 	struct window w = live_window(l, from_ns);
-	struct top_view v;
-	int r = top_view_fill(&w, l->frame.wall_ns, l->pid != 0, &v);
+	struct snapshot v;
+	int r = snapshot_take(&w, l->frame.wall_ns, l->pid ? SNAPSHOT_JOB : 0, &v);
 
 	if (r < 0)
 		return r;
@@ -66,7 +68,7 @@ static int show(struct cli *cli, struct live *l, const struct top_options *o, in
 		top_put_screen(cli, &v, (size_t)o->processes, &cli->out);
 	else
 		top_put_line(&v, &cli->out);
-	top_view_done(&v);
+	snapshot_done(&v);
 	return cli_flush(cli) ? 0 : -EPIPE;
 }
 
@@ -133,9 +135,16 @@ static int fail_top(struct cli *cli, const struct live *l, int r)
 	return cli_fail(cli, &e);
 }
 
+/* A person at a terminal, and nothing that asks for lines. */
+static bool wants_screen(const struct top_options *o)
+{
+	return !o->plain && !o->once && !o->common.json && !o->root && !o->count &&
+	       isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+}
+
 static int run_top(struct cli *cli, void *options, const struct opt_rest *rest)
 {
-	const struct top_options *o = options;
+	struct top_options *o = options;
 	struct live_options lo = {
 		.root = o->root, .hz = 1, .points = POINTS, .nvml = nvml_path(o->nvml)
 	};
@@ -145,6 +154,20 @@ static int run_top(struct cli *cli, void *options, const struct opt_rest *rest)
 
 	if (o->once && o->plain)
 		return cli_usage(cli, "--once or --plain, not both");
+	if (wants_screen(o)) {
+		r = top_screen(
+		    cli, &(struct top_screen){
+			     .word = rest->n ? rest->v[0] : NULL,
+			     .nvml = o->nvml,
+			     .every_ns = o->every_ns ? o->every_ns : SCREEN_EVERY_S * NS_PER_S,
+			     .color = cli->color_out,
+			     .ascii = o->ascii,
+			 });
+		if (r >= 0)
+			return r;
+	}
+	if (!o->every_ns)
+		o->every_ns = LINES_EVERY_S * NS_PER_S;
 	if (rest->n && find_job(rest->v[0], o->root, &lo.pid, &e) < 0)
 		return cli_fail(cli, &e);
 	if (live_open(&l, &lo, &e) < 0) {
@@ -158,9 +181,10 @@ static int run_top(struct cli *cli, void *options, const struct opt_rest *rest)
 }
 
 static const struct example examples[] = {
-	{ "top --once", "one look at the machine and its busiest processes" },
-	{ "top", "a line every five seconds" },
-	{ "top 4242 --once", "a process with its descendants and threads" },
+	{ "top", "the machine on the screen; Enter on a process watches it" },
+	{ "top 4242", "a process with its descendants and threads, and what holds it up" },
+	{ "top last", "the last run again, at any moment of it" },
+	{ "top --once", "one look at the machine and its busiest processes, as text" },
 	{ "top --json --every 1s --count 60 > minute.jsonl", "for a program" },
 	{ NULL, NULL },
 };
@@ -169,13 +193,16 @@ static const struct opt opts[] = {
 	OPT("once", '1', OPT_FLAG, NULL, struct top_options, once,
 	    "one second, then a table of the busiest processes"),
 	OPT("plain", 'p', OPT_FLAG, NULL, struct top_options, plain,
-	    "a line an interval, for pipes and logs (the default)"),
+	    "a line an interval, for pipes and logs (the default where there is no terminal)"),
 	OPT("every", 'e', OPT_DURATION, "TIME", struct top_options, every_ns,
-	    "time between lines (default 5s)", .min = 0.1, .max = 86400),
+	    "time between looks (default 1s on the screen, 5s for lines)", .min = 0.1,
+	    .max = 86400),
 	OPT("count", 'c', OPT_INT, "N", struct top_options, count, "stop after N lines", .min = 1,
 	    .max = 1e9),
 	OPT("processes", 'n', OPT_INT, "N", struct top_options, processes,
 	    "how many processes to show (default 15)", .min = 0, .max = 1e6),
+	OPT("ascii", 0, OPT_FLAG, NULL, struct top_options, ascii,
+	    "only ASCII characters on the screen, as where the locale is not UTF-8"),
 	NVML_OPT(struct top_options, nvml),
 	OPT("root", 0, OPT_STRING, "DIR", struct top_options, root,
 	    "read the machine captured in DIR ('spotter doctor --capture'), or mounted there"),
@@ -184,7 +211,7 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 
-static const struct top_options defaults = { .every_ns = 5 * NS_PER_S, .processes = 15 };
+static const struct top_options defaults = { .processes = 15 };
 
 const struct command top_command = {
 	.name = "top",
@@ -192,11 +219,19 @@ const struct command top_command = {
 	.summary = "what this machine, or one job on it, uses now",
 	.words = "[PID|RUN]",
 	.description =
-	    "Shows what the machine uses and its busiest processes; with PID, or a RUN that is "
-	    "still "
-	    "going, that process with its descendants and threads. CPU is in cores: 1.00 is one "
-	    "CPU "
-	    "all of the time, which 'top' and 'htop' call 100 %.\n"
+	    "On a terminal, a screen: the verdict in words, what is used of what is allowed, "
+	    "graphs, "
+	    "both ledgers, the tree of processes, the hottest functions. '?' lists the keys, 'q' "
+	    "ends "
+	    "it. Without a word it is about the machine; with PID about that process and its "
+	    "descendants; with RUN about that run, from its record: a run that is over can be gone "
+	    "through with the arrow keys.\n"
+	    "\n"
+	    "With --once, --plain or --json, and where there is no terminal, text: the machine and "
+	    "its busiest processes; with PID, or a RUN that is still going, that process with its "
+	    "descendants and threads. CPU is in cores: 1.00 is one CPU all of the time, which "
+	    "'top' "
+	    "and 'htop' call 100 %.\n"
 	    "\n"
 	    "'Waiting' is the kernel's pressure stall information: the share of time in which some "
 	    "task stood still for want of a CPU, of memory or of IO. What cannot be read is left "

@@ -10,6 +10,8 @@
 struct why_options {
 	struct common_options common;
 	int64_t duration_ns;
+	struct judge_part part;
+	bool facts;
 };
 
 static int run_why(struct cli *cli, void *options, const struct opt_rest *rest)
@@ -19,9 +21,13 @@ static int run_why(struct cli *cli, void *options, const struct opt_rest *rest)
 				      .width = cli_columns(STDOUT_FILENO) };
 	struct judged j;
 	struct err e = { 0 };
-	int r = judge(cli, rest->n ? rest->v[0] : NULL, o->duration_ns, &j, &e);
+	int r = judge_part(cli, rest->n ? rest->v[0] : NULL, o->duration_ns, o->part, &j, &e);
 
-	if (r == 0 && o->common.json)
+	if (r == 0 && o->facts && o->common.json)
+		render_facts_json(&j.verdict, &cli->out);
+	else if (r == 0 && o->facts)
+		render_facts(&j.verdict, &cli->out);
+	else if (r == 0 && o->common.json)
 		render_json(&j.verdict, &cli->out);
 	else if (r == 0)
 		render_text(&j.verdict, &style, &cli->out);
@@ -32,6 +38,8 @@ static int run_why(struct cli *cli, void *options, const struct opt_rest *rest)
 static const struct example examples[] = {
 	{ "why", "the last run" },
 	{ "why train.py --json", "the newest run of that name, for a program" },
+	{ "why --from 10m --to 20m", "what held it back in that part of the run" },
+	{ "why --facts", "every figure the rules were told, or why it is not known" },
 	{ "why 4242 --for 30s", "a process that runs now, without recording it" },
 	{ NULL, NULL },
 };
@@ -39,6 +47,12 @@ static const struct example examples[] = {
 static const struct opt opts[] = {
 	OPT("for", 0, OPT_DURATION, "TIME", struct why_options, duration_ns,
 	    "how long to look at a process that runs now (default 5s)", .min = 0.2, .max = 3600),
+	OPT("from", 0, OPT_DURATION, "TIME", struct why_options, part.from_ns,
+	    "of a run, only what came later than this after its begin", .min = 0, .max = 1e8),
+	OPT("to", 0, OPT_DURATION, "TIME", struct why_options, part.to_ns,
+	    "of a run, only what came earlier than this after its begin", .min = 0.2, .max = 1e8),
+	OPT("facts", 0, OPT_FLAG, NULL, struct why_options, facts,
+	    "every figure the rules were told, with its interval, or why it is not known"),
 	JSON_OPT,
 	COMMON_OPTS,
 	OPT_END,

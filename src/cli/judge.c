@@ -15,7 +15,27 @@
 
 enum { LOOK_HZ = 10, LOOK_STACKS_HZ = 100 };
 
-static int judge_record(struct cli *cli, const char *path, struct judged *j, struct err *e)
+static int narrow(struct window *w, struct judge_part part, struct err *e)
+{
+	char has[32], wants[32];
+	int64_t begin = w->from_ns, length = w->to_ns - w->from_ns;
+
+	if (part.to_ns && part.to_ns <= part.from_ns)
+		return err_set(e, -EINVAL, "--to must be later than --from");
+	if (part.from_ns && part.from_ns >= length) {
+		err_set(e, -EINVAL, "there is nothing from %s on: the run has %s",
+			num_seconds((double)part.from_ns / 1e9, wants, sizeof(wants)),
+			num_seconds((double)length / 1e9, has, sizeof(has)));
+		return e->code;
+	}
+	w->from_ns = begin + part.from_ns;
+	if (part.to_ns && part.to_ns < length)
+		w->to_ns = begin + part.to_ns;
+	return 0;
+}
+
+static int judge_record(struct cli *cli, const char *path, struct judge_part part, struct judged *j,
+			struct err *e)
 {
 	char why[80];
 	int r = record_open(path, &j->record, e);
@@ -27,6 +47,9 @@ static int judge_record(struct cli *cli, const char *path, struct judged *j, str
 			"spotter: this run is still going; the verdict is about what it did so "
 			"far");
 	j->window = record_window(j->record, 0, 0);
+	r = narrow(&j->window, part, e);
+	if (r < 0)
+		return r;
 	r = explain(&j->window, &j->verdict);
 	return r < 0 ? err_set(e, r, "cannot explain '%s': %s", path, err_name(r, why, sizeof(why)))
 		     : 0;
@@ -91,17 +114,28 @@ static int judge_process(struct cli *cli, pid_t pid, int64_t duration_ns, struct
 
 int judge(struct cli *cli, const char *word, int64_t duration_ns, struct judged *ret, struct err *e)
 {
+	return judge_part(cli, word, duration_ns, (struct judge_part){ 0 }, ret, e);
+}
+
+int judge_part(struct cli *cli, const char *word, int64_t duration_ns, struct judge_part part,
+	       struct judged *ret, struct err *e)
+{
 	char path[PATH_MAX];
 	struct err not_found = { 0 };
 	int64_t pid = 0;
 
 	*ret = (struct judged){ .live = { .host = { .root = -1, .base = -1 } } };
 	if (store_find(word, path, sizeof(path), &not_found) == 0)
-		return judge_record(cli, path, ret, e);
+		return judge_record(cli, path, part, ret, e);
 	if (!word || !num_parse_i64(word, &pid) || pid <= 0 || pid > INT_MAX) {
 		*e = not_found;
 		return e->code;
 	}
+	if (part.from_ns || part.to_ns)
+		return err_set(e, -EINVAL,
+			       "--from and --to are for runs; '%s' is a process that "
+			       "runs now: --for says how long to look at it",
+			       word);
 	if (judge_process(cli, (pid_t)pid, duration_ns, ret, e) == 0)
 		return 0;
 	if (e->code == -ESRCH && !ret->live.sampler) {

@@ -21,10 +21,18 @@ struct judged {
 	struct verdict verdict;
 };
 
+/* A part of a run, nanoseconds since it began; 0, 0: all of it. */
+struct judge_part {
+	int64_t from_ns, to_ns;
+};
+
 /* word: RUN, PID or NULL (the last run). A run that is called like the number wins over a process.
  * duration_ns: how long to look at a process. */
 int judge(struct cli *cli, const char *word, int64_t duration_ns, struct judged *ret,
 	  struct err *e);
+/* The same for a part of a run; of a process that runs now there is no part to be had: -EINVAL. */
+int judge_part(struct cli *cli, const char *word, int64_t duration_ns, struct judge_part part,
+	       struct judged *ret, struct err *e);
 void judged_done(struct judged *j);
 
 #endif

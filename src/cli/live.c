@@ -97,7 +97,9 @@ int live_open(struct live *l, const struct live_options *o, struct err *e)
 				      .only = o->only,
 				      .nvml = o->nvml,
 				      .stacks_hz = o->stacks_hz,
-				      .stacks_budget = stacks_budget_of_a_look };
+				      .stacks_budget = o->stacks_budget > 0
+							   ? o->stacks_budget
+							   : stacks_budget_of_a_look };
 	sigset_t set;
 	int r;
 

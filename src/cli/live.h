@@ -26,6 +26,7 @@ struct live_options {
 	pid_t pid;        /* root of the tree to look at, 0: every process */
 	double hz;
 	double stacks_hz;        /* looks at stacks a second; 0: none */
+	double stacks_budget;    /* share of one core they may cost; 0: a look's, which is short */
 	unsigned points;         /* ticks to remember */
 	const char *const *only; /* collectors, NULL: all */
 	const char *nvml;        /* GPU library, NULL: the usual one */

@@ -121,6 +121,13 @@ int outfile_commit(struct outfile *o, struct err *e)
 	return 0;
 }
 
+bool outfile_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 void outfile_done(struct outfile *o)
 {
 	if (o->fd >= 0)

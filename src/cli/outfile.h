@@ -24,6 +24,8 @@ struct outfile {
 int outfile_open(struct outfile *o, const char *path, bool replace, struct err *e);
 /* Gives it its name. Refuses again if one has appeared meanwhile. */
 int outfile_commit(struct outfile *o, struct err *e);
+/* Do both paths lead to the same file? False when one leads to none. */
+bool outfile_is_same(const char *a, const char *b);
 /* Closes; what was not committed is gone. */
 void outfile_done(struct outfile *o);
 

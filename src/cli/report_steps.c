@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "explain/render.h"
+#include "explain/rows.h"
 #include "explain/step_story.h"
 #include "explain/verdict.h"
 
@@ -17,9 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS_SHOWN = 64, SAME_NUMBER_MAX = 64, WHAT_WIDEST = 100 };
-/* Told again when it changes: of a program that changes it all the time, the first ones. */
-enum { SETTINGS_MAX = 500, SETTING_VALUES = 4 };
+enum { RANKS_SHOWN = 64, SAME_NUMBER_MAX = 64, WHAT_WIDEST = 100, SETTINGS_SHOWN = 200 };
 
 static void put_heading(const char *text, bool color, struct buf *out)
 {
@@ -104,76 +103,23 @@ static void put_scalars(const struct window *w, const struct steps *s, bool colo
 	table_print(&t, out);
 }
 
-/* Values of one setting in order of their first appearance: "16, 64". */
-static void list_values(const struct window_scalar *v, size_t first, size_t n, struct buf *out)
-{
-	size_t shown = 0;
-
-	for (size_t i = first; i < n; i++) {
-		bool said = false;
-
-		if (!v[i].name || v[i].entity != v[first].entity ||
-		    strcmp(v[i].name, v[first].name) != 0)
-			continue;
-		for (size_t k = first; k < i && !said; k++)
-			said = v[k].name && v[k].entity == v[first].entity &&
-			       v[k].value == v[i].value && strcmp(v[k].name, v[first].name) == 0;
-		if (said)
-			continue;
-		if (shown++ == SETTING_VALUES) {
-			buf_str(out, ", ...");
-			return;
-		}
-		buf_printf(out, "%s%.6g", shown > 1 ? ", " : "", v[i].value);
-	}
-}
-
 /* What the program that stands for the run set: "dataloader.num_workers". */
 static void put_settings(const struct window *w, const struct steps *s, bool color, struct buf *out)
 {
+	auto_free struct setting_row *rows = calloc(SETTINGS_SHOWN, sizeof(*rows));
+	size_t n = rows ? setting_rows(w, s, rows, SETTINGS_SHOWN) : 0;
 	auto_done(table) struct table t = { .bold = color, .widest = 60 };
-	const struct step_group *lead = steps_lead(s);
-	size_t n = 0;
-	const struct window_scalar *v = w->ops->settings ? w->ops->settings(w->src, &n) : NULL;
 
-	n = n < SETTINGS_MAX ? n : SETTINGS_MAX;
+	if (!n)
+		return;
 	table_column(&t, "SETTING", false);
 	table_column(&t, "VALUE", false);
 	for (size_t i = 0; i < n; i++) {
-		auto_done(buf) struct buf values = { 0 };
-		bool said = false;
-
-		if (!v[i].name || (lead && v[i].entity != lead->entity))
-			continue;
-		for (size_t k = 0; k < i && !said; k++)
-			said = v[k].name && v[k].entity == v[i].entity &&
-			       strcmp(v[k].name, v[i].name) == 0;
-		if (said)
-			continue;
-		list_values(v, i, n, &values);
-		table_cell(&t, v[i].name);
-		table_cell(&t, buf_text(&values));
+		table_cell(&t, rows[i].name);
+		table_cell(&t, rows[i].values);
 	}
-	if (!table_rows(&t))
-		return;
 	put_heading("What the program set", color, out);
 	table_print(&t, out);
-}
-
-/* What its thread did most, where nothing else differed. */
-static void say_state(const struct window *w, const struct steps *s, struct slow_step *slow)
-{
-	struct step_story story;
-	int most = 0;
-	char share[24];
-
-	if (slow->what[0] || step_story(w, s, slow->step, &story) < 0 || !story.tid)
-		return;
-	for (int i = 1; i < TIME_STATES; i++)
-		most = story.state[i] > story.state[most] ? i : most;
-	snprintf(slow->what, sizeof(slow->what), "its thread: %s %s",
-		 num_percent(story.state[most], share, sizeof(share)),
-		 time_state_words(NULL, time_state_name((enum time_state)most)));
 }
 
 static void put_slowest(const struct window *w, const struct steps *s, bool color, struct buf *out)
@@ -197,7 +143,7 @@ static void put_slowest(const struct window *w, const struct steps *s, bool colo
 		const struct window_step *x = slow[i].step;
 		char text[32];
 
-		say_state(w, s, &slow[i]);
+		slow_step_state(w, s, &slow[i]);
 		table_cellf(&t, "%llu", (unsigned long long)x->number);
 		if (s->ranks)
 			table_cellf(&t, "%d", x->rank);

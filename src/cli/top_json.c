@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/top_view.h"
+#include "cli/top_show.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-static void put_machine(struct json *j, const struct top_machine *m)
+static void put_machine(struct json *j, const struct snap_machine *m)
 {
 	json_key_begin(j, "machine", '{');
 	json_key_begin(j, "cpu", '{');
@@ -54,7 +54,7 @@ static void put_state(struct json *j, char state)
 		json_key_str(j, "state", text);
 }
 
-static void put_thread(struct json *j, const struct top_task *t)
+static void put_thread(struct json *j, const struct snap_task *t)
 {
 	json_begin(j, '{');
 	json_key_int(j, "tid", t->entity->key);
@@ -65,7 +65,7 @@ static void put_thread(struct json *j, const struct top_task *t)
 	json_end(j, '}');
 }
 
-static void put_process(struct json *j, const struct top_view *v, const struct top_task *p)
+static void put_process(struct json *j, const struct snapshot *v, const struct snap_task *p)
 {
 	const struct entity *e = p->entity;
 
@@ -91,7 +91,7 @@ static void put_process(struct json *j, const struct top_view *v, const struct t
 	json_end(j, '}');
 }
 
-static void put_job(struct json *j, const struct top_job *job)
+static void put_job(struct json *j, const struct snap_job *job)
 {
 	if (!job->present)
 		return;
@@ -104,13 +104,13 @@ static void put_job(struct json *j, const struct top_job *job)
 	json_end(j, '}');
 }
 
-static void put_gpus(struct json *j, const struct top_view *v)
+static void put_gpus(struct json *j, const struct snapshot *v)
 {
 	if (!v->gpus.n)
 		return;
 	json_key_begin(j, "gpus", '[');
 	for (size_t i = 0; i < v->gpus.n; i++) {
-		const struct top_gpu *g = &v->gpus.v[i];
+		const struct snap_gpu *g = &v->gpus.v[i];
 		int64_t key = g->entity->key;
 
 		json_begin(j, '{');
@@ -131,7 +131,7 @@ static void put_gpus(struct json *j, const struct top_view *v)
 	json_end(j, ']');
 }
 
-void top_put_json(const struct top_view *v, size_t limit, struct buf *out)
+void top_put_json(const struct snapshot *v, size_t limit, struct buf *out)
 {
 	char time[40];
 	struct json j;

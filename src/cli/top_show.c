@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/top_view.h"
+#include "cli/top_show.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -44,7 +44,7 @@ static bool any(double a, double b)
 	return !isnan(a) || !isnan(b);
 }
 
-static void put_cpu(const struct top_machine *m, struct buf *out)
+static void put_cpu(const struct snap_machine *m, struct buf *out)
 {
 	char used[32], cpus[32];
 
@@ -60,7 +60,7 @@ static void put_cpu(const struct top_machine *m, struct buf *out)
 	buf_char(out, '\n');
 }
 
-static void put_machine(const struct top_machine *m, struct buf *out)
+static void put_machine(const struct snap_machine *m, struct buf *out)
 {
 	char a[32], b[32];
 
@@ -97,7 +97,7 @@ static void put_machine(const struct top_machine *m, struct buf *out)
 	}
 }
 
-static void put_job(const struct top_job *j, struct buf *out)
+static void put_job(const struct snap_job *j, struct buf *out)
 {
 	char a[32], b[32];
 
@@ -136,7 +136,7 @@ static void cell_cores(struct table *t, double v)
 	table_cellf(t, "%.0f%%", v * 100);
 }
 
-static void put_process(struct table *t, const struct top_task *p)
+static void put_process(struct table *t, const struct snap_task *p)
 {
 	const struct entity *e = p->entity;
 	char state[2] = { p->state ? p->state : '-', '\0' };
@@ -154,7 +154,7 @@ static void put_process(struct table *t, const struct top_task *p)
 	table_cell(t, e->detail && e->detail[0] ? e->detail : e->name);
 }
 
-static void put_thread(struct table *t, const struct top_task *p)
+static void put_thread(struct table *t, const struct snap_task *p)
 {
 	char state[2] = { p->state ? p->state : '-', '\0' };
 
@@ -170,7 +170,7 @@ static void put_thread(struct table *t, const struct top_task *p)
 		table_cellf(t, "  thread %s", p->entity->name);
 }
 
-void top_put_screen(const struct cli *cli, const struct top_view *v, size_t limit, struct buf *out)
+void top_put_screen(const struct cli *cli, const struct snapshot *v, size_t limit, struct buf *out)
 {
 	static const char *const names[] = { "PID",    "CORES",   "TOP'S %CPU", "MEMORY",
 					     "READ/s", "WRITE/s", "THREADS",    "S" };
@@ -185,7 +185,7 @@ void top_put_screen(const struct cli *cli, const struct top_view *v, size_t limi
 		table_column(&t, names[i], i != ARRAY_LEN(names) - 1);
 	table_column(&t, "COMMAND", false);
 	for (size_t i = 0; i < v->processes.n && i < limit; i++) {
-		const struct top_task *p = &v->processes.v[i];
+		const struct snap_task *p = &v->processes.v[i];
 
 		put_process(&t, p);
 		/* A process with one thread is that thread. */
@@ -198,9 +198,9 @@ void top_put_screen(const struct cli *cli, const struct top_view *v, size_t limi
 		buf_printf(out, "and %zu more that use less\n", left);
 }
 
-void top_put_line(const struct top_view *v, struct buf *out)
+void top_put_line(const struct snapshot *v, struct buf *out)
 {
-	const struct top_machine *m = &v->machine;
+	const struct snap_machine *m = &v->machine;
 	char a[32], b[32], time[40];
 
 	clock_iso(v->wall_ns, time, sizeof(time));
@@ -230,7 +230,7 @@ void top_put_line(const struct top_view *v, struct buf *out)
 			       : num_cores(v->job.cores_allowed, a, sizeof(a)),
 			   isnan(v->job.rss) ? "" : num_bytes(v->job.rss, b, sizeof(b)));
 	for (size_t i = 0; i < v->processes.n && i < LINE_PROCESSES; i++) {
-		const struct top_task *p = &v->processes.v[i];
+		const struct snap_task *p = &v->processes.v[i];
 
 		if (isnan(p->cores) || p->cores < 0.005)
 			break;

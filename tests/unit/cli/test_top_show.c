@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "cli/command.h"
-#include "cli/top_view.h"
+#include "cli/top_show.h"
 #include "model/history.h"
 
 #include <math.h>
@@ -69,10 +69,10 @@ static void rates_of_the_interval(void **state)
 	struct frame f = { 0 };
 	struct history *h = make(&f);
 	struct window w = history_window(h, T0);
-	struct top_view v;
+	struct snapshot v;
 
 	(void)state;
-	assert_int_equal(top_view_fill(&w, f.wall_ns, true, &v), 0);
+	assert_int_equal(snapshot_take(&w, f.wall_ns, SNAPSHOT_JOB, &v), 0);
 	assert_true(near(v.seconds, 2, 1e-6));
 	assert_true(near(v.machine.cores_used, 3.2, 1e-6));
 	assert_true(near(v.machine.memory_used, 250 * 1024, 1e-9));
@@ -88,7 +88,7 @@ static void rates_of_the_interval(void **state)
 	assert_int_equal(v.threads.v[v.processes.v[0].first_thread].entity->key, 105);
 	assert_true(near(v.threads.v[v.processes.v[0].first_thread].cores, 2, 1e-6));
 	assert_int_equal(v.processes.v[1].n_threads, 0);
-	top_view_done(&v);
+	snapshot_done(&v);
 	history_free(h);
 	frame_done(&f);
 }
@@ -100,10 +100,10 @@ static void shown(void **state)
 	struct window w = history_window(h, T0);
 	auto_done(buf) struct buf out = { 0 };
 	struct cli cli = { 0 };
-	struct top_view v;
+	struct snapshot v;
 
 	(void)state;
-	assert_int_equal(top_view_fill(&w, f.wall_ns, false, &v), 0);
+	assert_int_equal(snapshot_take(&w, f.wall_ns, 0, &v), 0);
 	top_put_line(&v, &out);
 	assert_string_equal(
 	    buf_text(&out),
@@ -123,7 +123,7 @@ static void shown(void **state)
 	assert_non_null(strstr(buf_text(&out), "\"pressure\":{}"));
 	assert_non_null(strstr(buf_text(&out), "\\u001b[31mred"));
 	assert_null(strchr(buf_text(&out), '\033'));
-	top_view_done(&v);
+	snapshot_done(&v);
 	history_free(h);
 	frame_done(&f);
 }

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: MIT
+"""`spotter top` on a real terminal (tmux): every key, other sizes, colours, names that would like to be commands, and
+the terminal afterwards, however it ended."""
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD
+
+if not shutil.which("tmux"):
+    pytest.skip("needs tmux", allow_module_level=True)
+
+PATIENCE = 30.0  # seconds, on a machine that has other things to do
+
+
+class Screen:
+    """A shell in a terminal of its own. Its last line says when a command is over."""
+
+    def __init__(self, spotter, cols, rows, **env):
+        self.folder = Path(tempfile.mkdtemp(prefix="spt"))  # short: a socket's path has at most 107 bytes
+        self.spotter = spotter
+        keep = {"PATH": os.environ["PATH"], "HOME": str(spotter.home), "SPOTTER_DIR": str(spotter.dir),
+                "LC_ALL": "C.UTF-8", "TZ": "UTC", "PS1": "", "ENV": ""}
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "SPOTTER_NVML"):
+            if name in os.environ:
+                keep[name] = os.environ[name]
+        keep.update(env)
+        shell = ["env", "-i", *(f"{k}={v}" for k, v in keep.items()), "TERM=tmux-256color", "/bin/sh"]
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", cols, "-y", rows, *shell)
+        self.type("echo rea''dy; tput cols", "Enter")
+        self.expect("ready")
+
+    def tmux(self, *args):
+        done = subprocess.run(["tmux", "-u", "-S", self.folder / "s", *map(str, args)], capture_output=True,
+                              encoding="utf-8", errors="replace", timeout=60,
+                              env=dict(os.environ, SHELL="/bin/sh", LC_ALL="C.UTF-8"))
+        assert done.returncode == 0, f"tmux {args}: {done.stderr}"
+        return done.stdout
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def text(self, *how):
+        return self.tmux("capture-pane", "-p", *how)
+
+    def show(self, name):
+        return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def expect(self, *patterns, gone=()):
+        """Until all of them are on the screen (and none of `gone`): the screen."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            text = self.text()
+            missing = [p for p in patterns if not re.search(p, text)] + [p for p in gone if re.search(p, text)]
+            if not missing:
+                return text
+            assert time.monotonic() < end, f"{missing} after {PATIENCE} s in\n{text}"
+            time.sleep(0.05)
+
+    def start(self, *args):
+        """spotter, between two looks at how the terminal is set."""
+        line = " ".join(map(shlex.quote, map(str, (self.spotter.binary, *args))))
+        out = shlex.quote(str(self.folder))
+        self.type(f"clear; stty -g >{out}/before; {line}; echo END=$?; stty -g >{out}/after", "Enter")
+
+    def pid(self):
+        """Of spotter, once it is there."""
+        end = time.monotonic() + PATIENCE
+        shell = self.show("pane_pid")
+        while time.monotonic() < end:
+            found = subprocess.run(["pgrep", "-P", shell, "spotter"], capture_output=True, text=True).stdout.split()
+            if found:
+                return int(found[0])
+            time.sleep(0.05)
+        raise AssertionError("spotter did not start")
+
+    def ended(self, code):
+        """It is over, and the terminal is as it was: modes, the other screen, the cursor, keys."""
+        text = self.expect(rf"END={code}\b")
+        self.type("echo af''ter", "Enter")
+        self.expect("(?m)^after")
+        assert (self.folder / "before").read_text() == (self.folder / "after").read_text() != ""
+        assert self.show("alternate_on") == "0"
+        assert self.show("cursor_flag") == "1"
+        assert self.show("keypad_cursor_flag") == "0"
+        return text
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.folder / "s", "kill-server"], capture_output=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def screen(spotter):
+    opened = []
+
+    def make(cols=160, rows=50, **env):
+        opened.append(Screen(spotter, cols, rows, **env))
+        return opened[-1]
+    yield make
+    for s in opened:
+        s.close()
+
+
+# A busy parent, a busy child with a name that is a command, text that runs backwards and broken bytes.
+JOB = r"""
+import os, sys, threading, time
+def burn():
+    while True:
+        sum(range(20000)); time.sleep(0.002)
+if os.fork() == 0:
+    os.execv(sys.executable, [b"\x1b[31mRED\x1b]0;TITLE\x07\x1b[2J" + "\u202eBACK\u6f22".encode() + b"\xff", b"-c",
+             b"import time\nwhile True:\n    sum(range(9999)); time.sleep(0.01)"])
+threading.Thread(target=burn, daemon=True, name="helper").start()
+burn()
+"""
+
+
+@pytest.fixture
+def job():
+    child = subprocess.Popen([sys.executable, "-c", JOB], start_new_session=True)
+    yield child
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def test_every_key(screen, job):
+    s = screen()
+    s.tmux("set-option", "-g", "allow-rename", "on")
+    s.start("top", job.pid, "--every", "250ms")
+    text = s.expect(r"spotter +\S+ +pid \d+", r"[\d.]+ of [\d.]+ cores allowed +limit: \w+", "Memory", "Cores", "CPU ─",
+                    "PID +CORES", r"\? help")
+    assert s.show("alternate_on") == "1"
+    # What the child is called is shown, and did nothing: no title, no colour of its own, the screen is there.
+    text = s.expect(r"\?\[31mRED\?\]0;TITLE\?\?\[2J\?BACK漢\?")
+    assert s.show("pane_title") != "TITLE"
+    # The verdict comes by itself, and with it what needs stacks.
+    s.expect(gone=["Looking:"])
+    for key, pattern in (("?", "share of time some kernel ran"), ("Escape", "PID +CORES"),
+                         ("p", r"\d+ process(es)?, \d+ threads?"), ("f", "hottest functions.*time of the"),
+                         ("w", "as 'spotter why' says it"), ("o", "Cores"), ("Tab", "as a tree"), ("Escape", "Cores")):
+        s.type(key)
+        s.expect(pattern)
+    s.type("H")
+    s.expect("H no threads", "helper|python")
+    s.type("H")
+    s.expect("H threads")
+    for name in ("memory", "IO", "number", "name", "cores"):
+        s.type("s")
+        s.expect(f"s {name}")
+    s.type("t")
+    s.expect("t tree")
+    s.type("t")
+    s.expect("t flat")
+    s.type("/", "none such")
+    s.expect("no process is called so")
+    s.type(*["BSpace"] * 9, str(job.pid), "Enter")
+    s.expect(rf"(?m)^ *{job.pid} .*-c", gone=[r"\?BACK"])
+    s.type("Escape")
+    s.expect("/ filter")
+    s.type("Space")
+    s.expect(r"paused 0:0\d ago", "Space go on")
+    s.type("Left", "Left", "Left", "Left", "Left")
+    s.expect(r"paused 0:0[1-9] ago|paused 0:\d\d ago")
+    s.type("End")
+    s.expect("live +\\d", gone=["paused"])
+    s.type("<")
+    s.expect("paused")
+    s.type(">", ">", "End")
+    s.expect(gone=["paused"])
+    s.type("-")
+    s.expect("2 min|s ─|min")
+    s.type("+", "Down", "Up", "PageDown", "PageUp", "j", "k", "C-l")
+    s.expect("PID +CORES")
+    s.type("q")
+    s.ended(0)
+    assert job.poll() is None  # and nothing happened to what was watched
+
+
+def test_sizes(screen, job):
+    s = screen(80, 24)
+    s.start("top", job.pid, "--every", "250ms")
+    s.expect("PID +CORES", "cores allowed", r"\? help")
+    for cols, rows in ((200, 60), (80, 24), (41, 9), (20, 3), (120, 40)):
+        s.tmux("resize-window", "-x", cols, "-y", rows)
+        text = s.expect("needs 40" if cols < 40 else "spotter", *([] if cols < 40 else [r"\? help"]))
+        # All of it is used, and nothing was scrolled away: the keys are in the last row.
+        if cols >= 40:
+            end = time.monotonic() + PATIENCE
+            while "? help" not in (text.rstrip("\n").split("\n") or [""])[-1] or not text.startswith(" spotter"):
+                assert time.monotonic() < end, text
+                text = s.text()
+    s.type("q")
+    s.ended(0)
+
+
+@pytest.mark.parametrize("how", ["C-c", "SIGTERM", "SIGHUP", "SIGSEGV", "SIGABRT"])
+def test_terminal_given_back(screen, job, how):
+    s = screen(100, 30, ASAN_OPTIONS="handle_segv=0:handle_abort=0:detect_leaks=0")
+    s.start("top", job.pid)
+    s.expect("PID +CORES")
+    if how == "C-c":
+        s.type("C-c")
+    else:
+        os.kill(s.pid(), getattr(signal, how))
+    s.ended({"SIGSEGV": 139, "SIGABRT": 134}.get(how, 0))
+
+
+def test_stopped_and_continued(screen, job):
+    s = screen(100, 30)
+    s.type("set -m", "Enter")
+    s.start("top", job.pid)
+    s.expect("PID +CORES")
+    s.type("C-z")
+    s.expect("[Ss]topped")
+    assert s.show("alternate_on") == "0"
+    s.type("fg", "Enter")
+    s.expect("PID +CORES", r"\? help")
+    s.type("q")
+    s.expect("END=|fg")
+
+
+def test_process_ends(screen):
+    s = screen(100, 30)
+    child = subprocess.Popen(["sleep", "60"])
+    s.start("top", child.pid, "--every", "200ms")
+    s.expect("PID +CORES", "sleep 60")
+    time.sleep(0.5)
+    child.kill()
+    child.wait()
+    s.expect("The process has ended")
+    s.type("q")
+    s.ended(0)
+
+
+def test_machine_and_into_a_job(screen, job):
+    s = screen(120, 40)
+    s.start("top", "--every", "300ms")
+    s.expect("This machine uses", "PID +CORES")
+    s.type("/", "RED", "Enter")
+    s.expect("/RED")
+    s.type("Enter")
+    s.expect("cores allowed", "m machine")
+    s.type("m")
+    s.expect("This machine|Looking at this machine", gone=["m machine"])
+    s.type("q")
+    s.ended(0)
+
+
+def test_into_a_job_that_is_recorded(screen, spotter, tmp_path, wait_for):
+    """It is not read a second time: the record is shown."""
+    program = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    spotter.start("run", "--quiet", "--name", "kept", "--", sys.executable, "-c", program)
+    pid = wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "the program", PATIENCE)
+    wait_for(lambda: "kept" in spotter("runs").out, "the record", PATIENCE)
+    s = screen(120, 40)
+    s.start("top", "--every", "300ms")
+    s.expect("This machine uses", "PID +CORES")
+    s.type("/", pid, "Enter")
+    s.expect(f"/{pid}", rf"(?m)^ *{pid} ")
+    s.type("Enter")
+    s.expect("kept +pid", "recorded for", "m machine")
+    s.type("q")
+    s.ended(0)
+    os.kill(int(pid), signal.SIGKILL)
+
+
+def test_replay(screen, spotter):
+    maker = BUILD / "tests/golden/make_record"
+    spotter.dir.mkdir(mode=0o700)
+    subprocess.run([maker, "trained", spotter.dir], check=True, timeout=60)
+    name = next(spotter.dir.glob("*.spot"))
+    s = screen()
+    s.start("top", name)
+    s.expect(r"replay \d+:\d\d of \d+:\d\d", "PID +CORES", gone=["Reading the record"])
+    at = s.expect(r"replay (\d+:\d\d) of")
+    s.type("Left", "Left", "Left")
+    end = time.monotonic() + PATIENCE
+    before = re.search(r"replay (\S+) of", at)[1]
+    while re.search(r"replay (\S+) of", s.text())[1] == before:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    s.type("Home")
+    s.expect(r"replay 0:0[0-2] of")
+    s.type("f")
+    s.expect("hottest functions")
+    s.type("w")
+    s.expect("Run ")
+    s.type("q")
+    s.ended(0)
+
+
+def test_colours(screen, job):
+    """None where none are wanted, as many as there are elsewhere."""
+    for env, wanted, refused in (({"NO_COLOR": "1"}, None, r"\x1b\[[\d;]*3[0-8]"),
+                                 ({"COLORTERM": "truecolor"}, r"38;2;\d+", None),
+                                 ({}, r"38;5;\d+", r"38;2;")):
+        s = screen(100, 30, **env)
+        s.start("top", job.pid)
+        s.expect("PID +CORES", "cores allowed")
+        raw = s.text("-e")
+        assert not wanted or re.search(wanted, raw), raw
+        assert not refused or not re.search(refused, raw), raw
+        s.type("q")
+        s.ended(0)
+
+
+@pytest.mark.parametrize("env,args", [({"LC_ALL": "C"}, []), ({}, ["--ascii"])])
+def test_ascii(screen, job, env, args):
+    s = screen(100, 30, **env)
+    s.start("top", job.pid, *args)
+    text = s.expect("PID +CORES", "cores allowed")
+    assert text.isascii(), text
+    s.type("q")
+    s.ended(0)
+
+
+def test_lines_where_lines_are_asked_for(screen, job):
+    s = screen(100, 30)
+    s.start("top", "--plain", "--count", "1", "--every", "100ms")
+    s.ended(0)
+    s.start("top", "--count", "1", "--every", "100ms")
+    s.ended(0)
+    assert "\x1b" not in s.spotter("top", "--count", "1", "--every", "100ms", check=True).out
+    # A terminal nothing is known about gets lines, too.
+    s.type("TERM=none-such", "Enter")
+    s.start("top", "--every", "200ms")
+    s.expect("nothing is known about a terminal 'none-such'", r"cpu [\d.]+/\d+ cores")
+    s.type("C-c")
+    s.ended(0)
