@@ -22,11 +22,13 @@ all: build			## build (the default): leaves build/spotter
 
 build:
 	@SETUP=check tools/setup build || { echo "or: make setup" >&2; exit 1; }
+	@test -d $(BUILD)/npm/node_modules/uplot -o -f $(BUILD)/npm/no-uplot || BUILD=$(BUILD) tools/setup web
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
 	@ninja -C $(BUILD) -j $(JOBS)
 
 setup:				## install what is missing for building, testing and benchmarks
-	@BUILD=$(BUILD) tools/setup build test more browser
+	@rm -f $(BUILD)/npm/no-uplot
+	@BUILD=$(BUILD) tools/setup build test more web browser
 
 demo:				## watch a small busy program for some seconds and show the verdict
 	@tools/setup build
@@ -35,10 +37,12 @@ demo:				## watch a small busy program for some seconds and show the verdict
 
 test:				## every test; the last line is "N passed, N failed"
 	@tools/setup build test
+	@test -d $(BUILD)/npm/node_modules/uplot -o -f $(BUILD)/npm/no-uplot || BUILD=$(BUILD) tools/setup web
+	@BUILD=$(BUILD) tools/setup pages
 	@$(PYTHON) tests/run --build $(BUILD) $(ONLY)
 
 check-all:			## make test, then long tests, fuzzing and a clang build
-	@BUILD=$(BUILD) tools/setup build test more browser
+	@BUILD=$(BUILD) tools/setup build test more web browser
 	@$(PYTHON) tests/run --build $(BUILD) --long $(ONLY)
 
 unit e2e asan tsan:		## one part of make test
@@ -89,9 +93,11 @@ lint:				## who includes whom, style, format
 	@$(PYTHON) tools/layers.py
 	@$(PYTHON) tools/style.py
 
-docs:				## write the generated pages again (docs/metrics.md)
+docs:				## write the generated pages again (docs/metrics.md, docs/top.svg)
 	@$(PYTHON) tools/metrics_page.py > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
+	@$(PYTHON) tools/screen_svg.py tests/golden/screens/overview-docs-132x38-true.txt > docs/top.svg.new
+	@mv docs/top.svg.new docs/top.svg
 
 peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=), py-spy, austin to compare with
 	@tools/peers $(BUILD)/peers

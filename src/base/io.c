@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,17 @@ int io_open(int root, const char *path)
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int io_find(const char *folder, const char *path, bool in_root)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve =
+				    RESOLVE_NO_MAGICLINKS | (in_root ? RESOLVE_IN_ROOT : 0) };
+	auto_close int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	long fd = dir < 0 ? -1 : syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
 }
 
 ssize_t io_pread(int fd, char *buf, size_t size)

@@ -13,6 +13,10 @@
 
 /* openat(root, path) for reading, never waiting, whatever stands there: descriptor or -errno. */
 int io_open(int root, const char *path);
+/* What a name in `folder` leads to, without opening it (O_PATH): it may be a FIFO whose writer would be
+ * let go, or a device that does something. in_root: the folder is taken for "/", links lead nowhere
+ * outside of it. Descriptor or -errno; Linux 5.6, before that -ENOSYS. */
+int io_find(const char *folder, const char *path, bool in_root);
 /* The whole file from offset 0, at most size-1 bytes, NUL-terminated: length, or -errno.
  * A longer file is cut: a table of unbounded length must be read with io_slurp(). So must one whose
  * lines may be longer than a kilobyte (mountinfo): an answer below 1024 bytes is taken as all of it,

@@ -136,6 +136,13 @@ void json_bool(struct json *j, bool v)
 	j->comma = true;
 }
 
+void json_raw(struct json *j, const char *text, unsigned long n)
+{
+	lead(j);
+	buf_put(j->out, text, n);
+	j->comma = true;
+}
+
 void json_key_str(struct json *j, const char *key, const char *s)
 {
 	if (!s)

@@ -30,6 +30,8 @@ void json_strn(struct json *j, const char *s, unsigned long n);
 void json_num(struct json *j, double v);
 void json_int(struct json *j, int64_t v);
 void json_bool(struct json *j, bool v);
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *text, unsigned long n);
 
 void json_key_str(struct json *j, const char *key, const char *s); /* NULL: nothing */
 void json_key_num(struct json *j, const char *key, double v);      /* not finite: nothing */

@@ -368,8 +368,9 @@ static int each_point(void *src, enum metric_id m, uint32_t entity, int64_t from
 		return -ENODATA;
 	for (uint32_t i = ring_count(r, from, false); i < ring_count(r, to, true); i++) {
 		double v = metric_value(m, ring_at(r, i)->raw);
+		int64_t t = ring_at(r, i)->t_ns;
 
-		if (!fn(&(struct point){ ring_at(r, i)->t_ns, v, v, v }, arg))
+		if (!fn(&(struct point){ t, v, v, v, t, v }, arg))
 			break;
 	}
 	return 0;

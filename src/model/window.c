@@ -44,6 +44,43 @@ bool window_last(const struct window *w, enum metric_id m, uint32_t entity, doub
 	return true;
 }
 
+struct one_of {
+	size_t key;
+	window_points_fn fn;
+	void *arg;
+	bool stopped;
+};
+
+static bool give_one(const struct point *p, void *arg)
+{
+	struct one_of *one = arg;
+
+	one->stopped = !one->fn(one->key, p, one->arg);
+	return !one->stopped;
+}
+
+int window_each_of(const struct window *w, const struct series_key *keys, size_t n, int64_t step_ns,
+		   window_points_fn fn, void *arg)
+{
+	int ret = -ENODATA;
+
+	if (w->ops->each_of)
+		return w->ops->each_of(w->src, keys, n, w->from_ns, w->to_ns, step_ns, fn, arg);
+	for (size_t i = 0; i < n; i++) {
+		struct one_of one = { i, fn, arg, false };
+		int r = w->ops->each(w->src, keys[i].metric, keys[i].entity, w->from_ns, w->to_ns,
+				     step_ns, give_one, &one);
+
+		if (r < 0 && r != -ENODATA)
+			return r;
+		if (r == 0)
+			ret = 0;
+		if (one.stopped)
+			break;
+	}
+	return ret;
+}
+
 /* Does a gap noted for one entity speak of another? One without an entity speaks of all; one of the
  * job speaks of its processes and threads. */
 static bool gap_covers(const struct window_gap *g, enum metric_id m, uint32_t entity)

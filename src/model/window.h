@@ -26,9 +26,18 @@ struct series_stat {
 	int64_t from_ns, to_ns; /* the part of the window in which it had a value */
 };
 
+/* A sample, or a roll-up, which is a point at its last moment: the mean of a gauge since from_ns, a
+ * counter's value at the end. */
 struct point {
 	int64_t t_ns;
 	double value, min, max; /* min = max = value for raw samples */
+	int64_t from_ns;        /* samples: t_ns */
+	double last;            /* what holds from then on; samples: value */
+};
+
+struct series_key {
+	enum metric_id metric;
+	uint32_t entity;
 };
 
 struct window_event {
@@ -75,6 +84,7 @@ struct window_gap {
 
 /* False stops the walk. */
 typedef bool (*window_point_fn)(const struct point *p, void *arg);
+typedef bool (*window_points_fn)(size_t key, const struct point *p, void *arg);
 typedef bool (*window_slice_fn)(const struct stack_slice *s, void *arg);
 
 struct window_ops {
@@ -85,6 +95,10 @@ struct window_ops {
 	 * that step; with 0 raw samples where they are still kept. */
 	int (*each)(void *src, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
 		    int64_t step_ns, window_point_fn fn, void *arg);
+	/* The same for many series: what is packed together is unpacked once. The points of a key in
+	 * order of time; keys in any order. NULL: window_each_of() asks for one after another. */
+	int (*each_of)(void *src, const struct series_key *keys, size_t n, int64_t from, int64_t to,
+		       int64_t step_ns, window_points_fn fn, void *arg);
 	const struct entity_table *(*entities)(void *src);
 	const struct run_info *(*run)(void *src);
 	/* Borrowed arrays, in order of time. */
@@ -142,6 +156,10 @@ static inline const struct stack_book *window_book(const struct window *w)
 {
 	return w->ops->book ? w->ops->book(w->src) : NULL;
 }
+
+/* Points of many series in the window; 0, -ENODATA when none has one, or -errno (unreadable). */
+int window_each_of(const struct window *w, const struct series_key *keys, size_t n, int64_t step_ns,
+		   window_points_fn fn, void *arg);
 
 /* Growth of a counter, mean or last value of a gauge; false when absent (and *ret untouched). */
 bool window_delta(const struct window *w, enum metric_id m, uint32_t entity, double *ret);

@@ -14,21 +14,43 @@
 
 #define MINUTE_NS (60 * NS_PER_S)
 
+/* Series of one group, found by their ids in the file. */
 struct walk {
 	struct record *r;
-	uint64_t series_id; /* in the file */
-	const struct file_metric *metric;
+	struct map at; /* id in the file -> place in metrics, keys */
+	VEC(const struct file_metric *) metrics;
+	VEC(size_t) keys; /* number of the one who asked */
 	int64_t from_ns, to_ns;
-	window_point_fn fn;
+	window_points_fn fn;
 	void *arg;
 	bool stopped, any;
 };
 
-static void give(struct walk *w, const struct point *p)
+static void walk_done(struct walk *w)
+{
+	map_done(&w->at);
+	vec_done(&w->metrics);
+	vec_done(&w->keys);
+}
+
+static int want(struct walk *w, const struct file_metric *m, uint32_t entity, size_t key)
+{
+	const struct file_metric **metric = vec_push(&w->metrics);
+	size_t *slot = vec_push(&w->keys);
+
+	if (!metric || !slot ||
+	    !map_put(&w->at, (uint64_t)m->id << 32 | entity, (uint32_t)(w->keys.n - 1)))
+		return -ENOMEM;
+	*metric = m;
+	*slot = key;
+	return 0;
+}
+
+static void give(struct walk *w, uint32_t at, const struct point *p)
 {
 	w->any = true;
 	if (p->t_ns >= w->from_ns && p->t_ns <= w->to_ns)
-		w->stopped = !w->fn(p, w->arg);
+		w->stopped = !w->fn(w->keys.v[at], p, w->arg);
 }
 
 static void walk_block(struct walk *w, const struct piece *piece)
@@ -36,17 +58,19 @@ static void walk_block(struct walk *w, const struct piece *piece)
 	struct block_reader *block = &w->r->chunk.block;
 	struct block_series s;
 	struct block_cursor c;
+	uint32_t at;
 	int i;
 
 	while (!w->stopped && block_next(block, &s)) {
-		if (s.head.id != w->series_id)
+		if (!map_get(&w->at, s.head.id, &at))
 			continue;
 		block_samples(block, &s, &c);
 		while (!w->stopped && (i = block_sample(&c)) >= 0) {
-			double v = (double)c.raw * w->metric->scale;
+			double v = (double)c.raw * w->metrics.v[at]->scale;
+			int64_t t = block->ticks.v[i];
 
-			if (block->ticks.v[i] >= piece->lo_ns && block->ticks.v[i] < piece->hi_ns)
-				give(w, &(struct point){ block->ticks.v[i], v, v, v });
+			if (t >= piece->lo_ns && t < piece->hi_ns)
+				give(w, at, &(struct point){ t, v, v, v, t, v });
 		}
 	}
 }
@@ -54,33 +78,37 @@ static void walk_block(struct walk *w, const struct piece *piece)
 /* A bucket is a point at its last moment: a counter's value then, a gauge's mean. */
 static void walk_rollups(struct walk *w, const struct piece *piece, int64_t span_ns)
 {
-	double scale = w->metric->scale;
 	struct rollup_reader reader;
 	struct bucket b;
+	uint32_t at;
 
 	rollup_begin(&reader, &w->r->chunk.block, span_ns);
 	while (!w->stopped && rollup_series(&reader)) {
-		if (reader.series_id != w->series_id)
+		const struct file_metric *m;
+
+		if (!map_get(&w->at, reader.series_id, &at))
 			continue;
-		while (!w->stopped && rollup_bucket(&reader, w->metric->counter, &b)) {
-			double v = w->metric->counter ? (double)b.last : b.mean;
+		m = w->metrics.v[at];
+		while (!w->stopped && rollup_bucket(&reader, m->counter, &b)) {
+			double v = m->counter ? (double)b.last : b.mean;
 
 			if (b.t1_ns > piece->lo_ns && b.t1_ns <= piece->hi_ns)
-				give(w,
-				     &(struct point){ b.t1_ns - 1, v * scale, (double)b.min * scale,
-						      (double)b.max * scale });
+				give(w, at,
+				     &(struct point){ b.t1_ns - 1, v * m->scale,
+						      (double)b.min * m->scale,
+						      (double)b.max * m->scale, b.t0_ns,
+						      (double)b.last * m->scale });
 		}
 	}
 }
 
-static int walk_piece(struct walk *w, const struct piece *piece)
+static int walk_piece(struct walk *w, const char *group, const struct piece *piece)
 {
 	struct record *r = w->r;
 	const char *level = piece->source == PIECE_FINE     ? ROLLUP_FINE
 			    : piece->source == PIECE_COARSE ? ROLLUP_COARSE
 							    : NULL;
-	int code =
-	    chunk_begin(&r->chunk, r->file.db, level, w->metric->group, piece->lo_ns, piece->hi_ns);
+	int code = chunk_begin(&r->chunk, r->file.db, level, group, piece->lo_ns, piece->hi_ns);
 
 	if (code == SQLITE_OK)
 		code = SQLITE_ROW;
@@ -99,24 +127,70 @@ static int walk_piece(struct walk *w, const struct piece *piece)
 	return code == SQLITE_DONE || w->stopped ? 0 : db_errno(r->file.db);
 }
 
-int points_each(struct record *r, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
-		int64_t step_ns, window_point_fn fn, void *arg)
+static int walk_all(struct walk *w, int64_t step_ns)
 {
-	uint32_t at = m > M_NONE && m < METRICS ? r->metric_of[m] : 0;
-	struct walk w = { .r = r, .from_ns = from, .to_ns = to, .fn = fn, .arg = arg };
+	const struct file_metric *first = w->metrics.v[0];
 	struct plan plan = { 0 };
 	int ret = 0;
 
-	if (!at)
-		return -ENODATA;
-	w.metric = &r->metrics.v[at - 1];
-	w.series_id = (uint64_t)w.metric->id << 32 | entity;
-	plan_range(r, w.metric->kind, from, to + 1, step_ns, &plan);
-	for (size_t i = 0; i < plan.n && ret >= 0 && !w.stopped; i++)
-		ret = walk_piece(&w, &plan.v[i]);
-	if (ret < 0)
-		return ret;
-	return w.any ? 0 : -ENODATA;
+	plan_range(w->r, first->kind, w->from_ns, w->to_ns + 1, step_ns, &plan);
+	for (size_t i = 0; i < plan.n && ret >= 0 && !w->stopped; i++)
+		ret = walk_piece(w, first->group, &plan.v[i]);
+	return ret;
+}
+
+static const struct file_metric *metric_of(const struct record *r, enum metric_id m)
+{
+	uint32_t at = m > M_NONE && m < METRICS ? r->metric_of[m] : 0;
+
+	return at ? &r->metrics.v[at - 1] : NULL;
+}
+
+struct one_fn {
+	window_point_fn fn;
+	void *arg;
+};
+
+static bool call_one(size_t key, const struct point *p, void *arg)
+{
+	const struct one_fn *one = arg;
+
+	(void)key;
+	return one->fn(p, one->arg);
+}
+
+int points_each(struct record *r, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
+		int64_t step_ns, window_point_fn fn, void *arg)
+{
+	struct one_fn one = { fn, arg };
+
+	return points_of(r, &(struct series_key){ m, entity }, 1, from, to, step_ns, call_one,
+			 &one);
+}
+
+int points_of(struct record *r, const struct series_key *keys, size_t n, int64_t from, int64_t to,
+	      int64_t step_ns, window_points_fn fn, void *arg)
+{
+	bool any = false, stopped = false;
+	int ret = 0;
+
+	/* By groups, as a block holds the series of one. */
+	for (int kind = 0; kind < ENTITY_KINDS && ret >= 0 && !stopped; kind++) {
+		struct walk w = { .r = r, .from_ns = from, .to_ns = to, .fn = fn, .arg = arg };
+
+		for (size_t i = 0; i < n && ret >= 0; i++) {
+			const struct file_metric *m = metric_of(r, keys[i].metric);
+
+			if (m && (int)m->kind == kind)
+				ret = want(&w, m, keys[i].entity, i);
+		}
+		if (ret >= 0 && w.keys.n)
+			ret = walk_all(&w, step_ns);
+		any |= w.any;
+		stopped = w.stopped;
+		walk_done(&w);
+	}
+	return ret < 0 ? ret : any ? 0 : -ENODATA;
 }
 
 /* One sample of a minute, to be sorted by time. */

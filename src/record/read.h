@@ -101,6 +101,8 @@ void stats_forget(struct record *r);
 /* points.c */
 int points_each(struct record *r, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
 		int64_t step_ns, window_point_fn fn, void *arg);
+int points_of(struct record *r, const struct series_key *keys, size_t n, int64_t from, int64_t to,
+	      int64_t step_ns, window_points_fn fn, void *arg);
 
 /* stack_read.c */
 int stacks_each(struct record *r, int64_t from, int64_t to, window_slice_fn fn, void *arg);

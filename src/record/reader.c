@@ -24,6 +24,12 @@ static int each_op(void *src, enum metric_id m, uint32_t entity, int64_t from, i
 	return points_each(src, m, entity, from, to, step_ns, fn, arg);
 }
 
+static int each_of_op(void *src, const struct series_key *keys, size_t n, int64_t from, int64_t to,
+		      int64_t step_ns, window_points_fn fn, void *arg)
+{
+	return points_of(src, keys, n, from, to, step_ns, fn, arg);
+}
+
 static const struct entity_table *entities_op(void *src)
 {
 	return &((struct record *)src)->entities;
@@ -100,6 +106,7 @@ static const char *source_op(void *src)
 static const struct window_ops ops = {
 	.stat = stat_op,
 	.each = each_op,
+	.each_of = each_of_op,
 	.entities = entities_op,
 	.run = run_op,
 	.events = events_op,

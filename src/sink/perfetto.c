@@ -23,8 +23,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/gpu_tag.h"
+#include "model/stack_text.h"
 #include "sink/proto.h"
-#include "sink/stack_text.h"
 
 #include <errno.h>
 #include <math.h>

@@ -19,7 +19,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "sink/stack_text.h"
+#include "model/stack_text.h"
 
 #include <errno.h>
 #include <string.h>

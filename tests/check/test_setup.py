@@ -78,7 +78,7 @@ def test_setup_0_names_sudo_for_an_ordinary_user(tmp_path):
     code, err, log = Machine(tmp_path, uid=1000).setup("build", SETUP="0")
     assert code == 1 and log == ""
     assert "sudo apt-get install -y --no-install-recommends gcc libc6-dev meson ninja-build pkg-config " \
-           "libsqlite3-dev libzstd-dev" in err
+           "libsqlite3-dev libzstd-dev libncurses-dev" in err
 
 
 def test_check_is_what_plain_make_says(tmp_path):
@@ -170,8 +170,43 @@ def test_playwright_comes_from_npm_and_may_be_missing(tmp_path):
     place = tmp_path / "build"
     code, err, log = m.setup("browser", BUILD=str(place), NPM_FAILS="1")
     assert code == 0 and "tests in a browser will be skipped" in err
-    assert log == f"npm install --silent --no-save --no-audit --no-fund --prefix {place}/npm playwright-core@1.61\n"
+    assert log == f"npm install --silent --no-audit --no-fund --fetch-retries=0 --fetch-timeout=20000 --prefix {place}/npm playwright-core@1.61 axe-core@4\n"
     m.log.unlink()
     assert m.setup("browser", BUILD=str(place), SETUP="0") == (0, "", "")
-    (place / "npm/node_modules/playwright-core").mkdir(parents=True)
+    for package in ("playwright-core", "axe-core"):
+        (place / "npm/node_modules" / package).mkdir(parents=True)
     assert m.setup("browser", BUILD=str(place)) == (0, "", "")
+
+
+def test_uplot_comes_from_npm_and_never_stops_a_build(tmp_path):
+    m = Machine(tmp_path)
+    for name in ("mkdir", "rm"):
+        (m.bin / name).symlink_to(f"/bin/{name}")
+    place = tmp_path / "build"
+    code, err, log = m.setup("web", BUILD=str(place))  # no npm at all
+    assert code == 0 and log == "" and "a picture instead of charts" in err
+    assert (place / "npm/no-uplot").exists()
+    m.program("npm", 'echo "npm $*" >> "$LOG"; exit "${NPM_FAILS:-0}"')
+    assets = place / "src/web/report_assets.c"
+    assets.parent.mkdir(parents=True)
+    assets.touch()
+    code, err, log = m.setup("web", BUILD=str(place), NPM_FAILS="1")  # no network
+    assert code == 0 and "a picture instead of charts" in err and assets.exists()
+    m.log.unlink()
+    assert m.setup("web", BUILD=str(place), SETUP="0") == (0, "", "")
+    code, err, log = m.setup("web", BUILD=str(place))
+    assert code == 0 and log.endswith(f"--prefix {place}/npm uplot@1.6.32\n")
+    assert not assets.exists()  # to be made again, with charts
+    (place / "npm/node_modules/uplot").mkdir(parents=True)
+    m.log.unlink()
+    assert m.setup("web", BUILD=str(place)) == (0, "", "")
+
+
+def test_pages_are_tested_where_a_browser_is_there_already(tmp_path):
+    m = Machine(tmp_path, has=["chromium"])
+    m.program("npm", 'echo "npm $*" >> "$LOG"')
+    place = tmp_path / "build"
+    assert m.setup("pages", BUILD=str(place)) == (0, "", "")  # no node: nothing is installed for it
+    m.program("node", "exit 0")
+    code, _, log = m.setup("pages", BUILD=str(place))
+    assert code == 0 and log.endswith("playwright-core@1.61 axe-core@4\n")

@@ -13,6 +13,7 @@ sys.path.insert(0, str(TREE / "tools"))
 
 import layers  # noqa: E402
 import metrics_page  # noqa: E402
+import screen_svg  # noqa: E402
 import style  # noqa: E402
 
 HEAD = "/* SPDX-License-Identifier: MIT */\n"
@@ -35,6 +36,11 @@ def test_style_holds():
 def test_metrics_page_is_current():
     want = metrics_page.page((TREE / "src/model/metrics.def").read_text())
     assert (TREE / "docs/metrics.md").read_text() == want, "run make docs"
+
+
+def test_picture_of_top_is_current():
+    screen = TREE / "tests/golden/screens/overview-docs-132x38-true.txt"
+    assert (TREE / "docs/top.svg").read_text() == screen_svg.draw(screen.read_text()), "run make docs"
 
 
 def test_scripts_parse():

@@ -347,12 +347,44 @@ static bool take_point(const struct point *p, void *arg)
 
 	assert_true(p->t_ns > v->last_ns);
 	assert_true(p->min <= p->value && p->value <= p->max);
+	assert_true(p->min <= p->last && p->last <= p->max);
+	assert_true(p->from_ns <= p->t_ns && p->from_ns >= v->last_ns);
 	v->last_ns = p->t_ns;
 	v->min = v->n ? fmin(v->min, p->min) : p->min;
 	v->max = v->n ? fmax(v->max, p->max) : p->max;
 	v->last = p->value;
 	v->n++;
 	return true;
+}
+
+static bool take_of(size_t key, const struct point *p, void *arg)
+{
+	return take_point(p, &((struct points *)arg)[key]);
+}
+
+/* Many series in one pass are what they are one by one. */
+static void check_many(const struct window *w, int64_t step_ns)
+{
+	static const struct series_key keys[] = { { M_MEM_FREE, ID_HOST },
+						  { M_MEM_FREE, 9999 },
+						  { M_JOB_RSS, ID_JOB },
+						  { M_CPU_USER, ID_HOST },
+						  { M_MEM_TOTAL, ID_HOST } };
+	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+	struct points many[KEYS] = { 0 };
+
+	assert_int_equal(window_each_of(w, keys, KEYS, step_ns, take_of, many), 0);
+	assert_true(many[0].n > 0 && many[1].n == 0);
+	for (size_t i = 0; i < KEYS; i++) {
+		struct points one = { 0 };
+
+		(void)w->ops->each(w->src, keys[i].metric, keys[i].entity, w->from_ns, w->to_ns,
+				   step_ns, take_point, &one);
+		assert_int_equal(one.n, many[i].n);
+		assert_true(one.last == many[i].last && one.min == many[i].min &&
+			    one.max == many[i].max);
+	}
+	assert_int_equal(window_each_of(w, &keys[1], 1, step_ns, take_of, many), -ENODATA);
 }
 
 static void test_points(void **state)
@@ -387,6 +419,9 @@ static void test_points(void **state)
 	assert_int_equal(
 	    w.ops->each(w.src, M_MEM_FREE, 9999, w.from_ns, w.to_ns, 0, take_point, &raw),
 	    -ENODATA);
+	check_many(&w, 0);
+	check_many(&w, 10 * NS_PER_S);
+	check_many(&w, 300 * NS_PER_S);
 	twin_done(&t);
 }
 

@@ -46,7 +46,7 @@ static inline int its_points(void *src, enum metric_id m, uint32_t entity, int64
 	for (int64_t t = AT(0); t <= AT(5); t += 100000000) {
 		double v = 2 * (double)(t - AT(0)) / 1e9;
 
-		if (t > from && t <= to && !fn(&(struct point){ t, v, v, v }, arg))
+		if (t > from && t <= to && !fn(&(struct point){ t, v, v, v, t, v }, arg))
 			break;
 	}
 	return 0;

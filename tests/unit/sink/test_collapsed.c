@@ -2,7 +2,7 @@
 #include "../unit.h"
 
 #include "base/auto.h"
-#include "sink/stack_text.h"
+#include "model/stack_text.h"
 #include "stack_source.h"
 
 static void whole_file(void **state)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stacks as exports name them. A stack is a list of codes, outermost first: the places of its node, and
+ * Stacks as exports and pages name them. A stack is a list of codes, outermost first: the places of its node, and
  * behind them at most two marks, which are frames of our own in square brackets:
  *
  *	train, decode, [waiting: pipe]       blocked there, on a pipe
  *	train, decode, [not proven]          was in something that decode called
  *	[no Python code]                     a thread of an interpreter that runs none
  */
-#ifndef SPOTTER_SINK_STACK_TEXT_H
-#define SPOTTER_SINK_STACK_TEXT_H
+#ifndef SPOTTER_MODEL_STACK_TEXT_H
+#define SPOTTER_MODEL_STACK_TEXT_H
 
 #include "model/entity.h"
 #include "model/stacks.h"

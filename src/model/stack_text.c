@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/stack_text.h"
+#include "model/stack_text.h"
 
 #include "base/buf.h"
 #include "base/text.h"
