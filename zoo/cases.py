@@ -3,7 +3,7 @@
 cases_frameworks.py and cases_healthy.py; a case is one row there.
 
 causes    right answers for the first finding; empty: nothing is wrong
-marks     word of the comments `# ail: WORD` in the program; such a line is where the cause is. None: not in the program
+marks     words of the comments `# ail: WORD` in the program; such a line is where the cause is. None: not in the program
 flags     of the program;  fix: flags of the cured program (None: cannot be cured here, no gain is measured)
 injure    what is done from outside (inject.py);  heal: the cure is that this is not done
 kind      finding: a cause with a gain;  note: named among findings or notes, no gain to speak of;
@@ -53,7 +53,7 @@ class Case:
         if not self.marks:
             return []
         names = [self.program] + [w for w in self.flags.split() if w.endswith(".py")]
-        return [place for name in names for place in marked(name, self.marks)]
+        return [place for name in names for word in self.marks.split() for place in marked(name, word)]
 
     def requirements(self):
         """What it needs, with what follows from the rest of the row."""

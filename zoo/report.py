@@ -6,6 +6,10 @@ def percent(value):
     return "-" if value is None else f"{100 * value:.0f} %"
 
 
+def seconds(value):
+    return "-" if value is None else f"{value:.0f} s"
+
+
 def cell(count):
     """'12/14, 86 % (60-96)'"""
     if not count["of"]:
@@ -25,6 +29,9 @@ def scores(result):
               ("first finding is right", lambda g: cell(g["top1"])),
               ("among the first three", lambda g: cell(g["top3"])),
               ("false alarms on healthy runs", lambda g: cell(g["alarms"])),
+              ("false alarms on healthy windows", lambda g: cell(g["parts"])),
+              ("right for good after, median", lambda g: seconds(g["stable"]["median"])),
+              ("right for good after, 90th percentile", lambda g: seconds(g["stable"]["p90"])),
               ("names the line", lambda g: cell(g["place"])),
               ("nothing found, and said 'cannot tell'", lambda g: cell(g["abstained"])),
               ("several causes: all named", lambda g: cell(g["all_named"])),

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cases
+import parts
 from inject import BUILD
 from report import markdown
 from stats import quantile, wilson
@@ -44,13 +45,17 @@ def located(case, found):
     return any(Path(f).name == file and abs(n - line) <= NEAR for f, n in case.places())
 
 
+def alarms_of(verdict):
+    return [f for f in verdict.get("findings", []) if f.get("gain", {}).get("speedup", ALARM) >= ALARM]
+
+
 def judge(case, verdict):
     """What there is to say about one record."""
     first, three = named(verdict, 1), named(verdict, 3)
     row = {"case": case.name, "level": verdict.get("level"), "said": first[0] if first else "nothing", "three": three,
            "true": list(case.causes), "notes": [n["cause"] for n in verdict.get("notes", [])]}
     if case.healthy:
-        alarms = [f for f in verdict.get("findings", []) if f.get("gain", {}).get("speedup", ALARM) >= ALARM]
+        alarms = alarms_of(verdict)
         row.update(alarm=bool(alarms), said=alarms[0]["cause"] if alarms else "nothing")
         return row
     found = finding(verdict, case.causes, case.kind)
@@ -111,7 +116,10 @@ def summary(table, rows):
     ill = [r for r in rows if not table[r["case"]].healthy]
     healthy = [r for r in rows if table[r["case"]].healthy]
     full = [r for r in ill if "cores_full" in table[r["case"]].tags]
+    stable = [r["stable_s"] for r in ill if r.get("stable_s") is not None]
     return {"records": len(rows), "alarms": counted(healthy, "alarm"),
+            "parts": counted([{"alarm": a} for r in healthy for a in r.get("parts", [])], "alarm"),
+            "stable": {"of": len(stable), "median": quantile(stable, 0.5), "p90": quantile(stable, 0.9)},
             **{key: counted(ill, key) for key in ("top1", "top3", "place", "abstained", "all_named")},
             "gain": gain_score([r for r in ill if r not in full]), "gain_cores_full": gain_score(full)}
 
@@ -145,7 +153,15 @@ def peers_of(record, case, verdict):
     return out
 
 
-def one(item, table, gains, peers):
+def with_parts(case, record, verdict, row):
+    """What was said of parts of it; with healthy runs the whole counts as one of them."""
+    if case.healthy:
+        row["parts"] = [row["alarm"], *parts.alarms(spotter, record, verdict, lambda v: bool(alarms_of(v)))]
+    elif case.kind == "finding":
+        row["stable_s"] = parts.stable_after(spotter, record, verdict, lambda v: judge(case, v)["top1"])
+
+
+def one(item, table, gains, peers, also_parts):
     record, about = item
     case = table.get(about["case"])
     if not case:
@@ -155,6 +171,8 @@ def one(item, table, gains, peers):
     row["record"] = record.name
     row["user"] = about["user"]
     with_gain(case, row, gains)
+    if also_parts:
+        with_parts(case, record, verdict, row)
     if peers:
         row["peers"] = peers_of(record, case, verdict)
     return row
@@ -171,12 +189,12 @@ def peers_score(table, rows):
     return out
 
 
-def score(folder, peers=True):
+def score(folder, peers=True, also_parts=False):
     table = {c.name: c for c in cases.every()}
     file = folder / "gains.json"
     gains = json.loads(file.read_text()) if file.exists() else {}
     with ThreadPoolExecutor(2) as pool:
-        rows = [r for r in pool.map(lambda item: one(item, table, gains, peers), records(folder)) if r]
+        rows = [r for r in pool.map(lambda item: one(item, table, gains, peers, also_parts), records(folder)) if r]
     groups = {"all": rows}
     for level in sorted({str(r["level"]) for r in rows}):
         groups[level] = [r for r in rows if r["level"] == level]
@@ -184,11 +202,11 @@ def score(folder, peers=True):
             "confusion": confusion(table, rows), "peers": peers_score(table, rows), "rows": rows}
 
 
-def main(folder, json_file=None, out=None, peers=True):
+def main(folder, json_file=None, out=None, peers=True, also_parts=False):
     if not records(folder):
         print(f"zoo: no records in {folder}; `zoo record` makes them", file=sys.stderr)
         return 1
-    result = score(folder, peers)
+    result = score(folder, peers, also_parts)
     if json_file:
         json_file.write_text(json.dumps(result, indent=1) + "\n")
     text = markdown(result)

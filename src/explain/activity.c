@@ -230,6 +230,8 @@ static int understand(struct scene *s)
 
 			for (size_t k = 0; k < t->n_rows; k++)
 				row_classify(s, &nodes, t, &a->rows.v[t->row + k]);
+			if (t->role == ROLE_MAIN)
+				rows_of_loop(a, t);
 			thread_weigh(t, t->n_rows ? &a->rows.v[t->row] : NULL);
 		}
 	}

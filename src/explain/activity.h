@@ -110,6 +110,8 @@ int activity_open(struct scene *s);
 void activity_done(struct activity *a);
 /* Is it a frame of the machinery of imports? */
 bool activity_imports(const struct place *p);
+/* Of the interpreter, of installed packages, of no file at all: nothing the user wrote. */
+bool place_is_library(const struct place *p);
 /* Samples of a binomial share: half the width of its 95 % interval (Wilson), at least what one sample is
  * worth. For facts with intervals. */
 double activity_error(double share, double samples);

@@ -20,8 +20,10 @@ struct place_memo {
 };
 
 /* Files of the interpreter, of installed packages and of no file at all. */
-static bool is_library(const char *file)
+bool place_is_library(const struct place *p)
 {
+	const char *file = p->file;
+
 	static const char *const parts[] = { "/site-packages/", "/dist-packages/",
 					     "/lib/python3",    "/lib64/python3",
 					     "/python3.zip/",   "/spotter/_hooks/" };
@@ -82,13 +84,32 @@ static enum phase phase_of_line(const struct node_reader *r, const struct place 
 	return !r->devices && (x == PHASE_DEVICE_SYNC || x == PHASE_TRANSFER) ? PHASE_NONE : x;
 }
 
-static void read_python(const struct node_reader *r, struct node_facts *f,
-			const struct node_facts *up, const struct place *p, uint32_t id,
-			struct place_memo *m)
+/* A process that was forked has the stack of whoever forked it below its own, a loader's __iter__ say: that is
+ * its parent's past and says nothing of what it does itself. */
+static void forget_parent(struct node_facts *up)
+{
+	up->phase = up->leaf_phase = PHASE_NONE;
+	up->topics = up->leaf_topics = up->own_topics = 0;
+	up->sure = up->pooled = up->importing = up->trains = false;
+}
+
+static bool is_body(const struct place *p)
+{
+	return phase_function("_bootstrap", p->function, true) &&
+	       phase_file("multiprocessing/process.py", p->file);
+}
+
+static void read_python(const struct node_reader *r, struct node_facts *f, struct node_facts *up,
+			const struct place *p, uint32_t id, struct place_memo *m)
 {
 	int row = memo(&m->frame, phase_match, p, false);
 
 	learn_topics(m, p);
+	if (is_body(p)) {
+		forget_parent(f);
+		forget_parent(up);
+		f->spawned = true;
+	}
 	f->python = true;
 	f->sure |= row >= 0 && phase_is_training(&phase_rules[row]);
 	f->pooled |= phase_at(row) == PHASE_WORKER && !phase_is_training(&phase_rules[row]);
@@ -101,13 +122,11 @@ static void read_python(const struct node_reader *r, struct node_facts *f,
 	/* What a tokenizer calls is tokenising, whatever its functions are called. */
 	f->topics = up->topics | m->topics | (m->line_topics & TOPIC_BIT(TOPIC_TOKENIZE));
 	f->leaf_topics = f->topics | m->line_topics;
-	if (!is_library(p->file)) {
+	if (!place_is_library(p)) {
 		f->place = id;
 		f->own_topics = m->line_topics;
 		f->trains |= phase_function(training_names, p->function, true);
 	}
-	f->spawned |= phase_function("_bootstrap", p->function, true) &&
-		      phase_file("multiprocessing/process.py", p->file);
 }
 
 /* What is innermost runs: only there does a library without a device mean anything. */
@@ -129,18 +148,17 @@ static void read_node(struct node_reader *r, uint32_t id, struct place_memo *mem
 {
 	const struct stack_node *n = stack_book_find_node(r->book, id);
 	const struct place *p = stack_book_find_place(r->book, n->place);
-	const struct node_facts *up = node_of(r, n->parent);
-	struct node_facts *f = &r->nodes[id];
+	struct node_facts up = *node_of(r, n->parent), *f = &r->nodes[id];
 	int role;
 
-	*f = *up;
+	*f = up;
 	f->needed = true;
 	if (!p || !p->function || !p->file || !p->source)
 		return;
 	if (p->kind == PLACE_NATIVE)
-		read_native(f, up, p, n->place, &memos[n->place]);
+		read_native(f, &up, p, n->place, &memos[n->place]);
 	else
-		read_python(r, f, up, p, n->place, &memos[n->place]);
+		read_python(r, f, &up, p, n->place, &memos[n->place]);
 	/* The outermost that says something, but for a server that others run in; a library only
 	 * where there is no Python. */
 	if ((f->role < 0 || role_rules[f->role].role == ROLE_CHILD) &&

@@ -46,6 +46,8 @@ const struct node_facts *node_of(const struct node_reader *r, uint32_t node);
 /* Fills state, on_cpu, unknown, matched and the places of a row. Roles are known by then. */
 void row_classify(const struct scene *s, const struct node_reader *r, const struct act_thread *t,
 		  struct act_row *row);
+/* Rows of a training thread that make its batches, by the loop they are called from. Behind row_classify(). */
+void rows_of_loop(struct activity *a, const struct act_thread *t);
 /* Does it wait for the end or the news of a process it started? Then the training is elsewhere. */
 bool row_waits_for_child(const struct node_reader *r, const struct act_row *row);
 

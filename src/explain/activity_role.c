@@ -41,15 +41,30 @@ static bool is_train(enum phase p)
 	       p == PHASE_DEVICE_SYNC || p == PHASE_LOADER_WAIT;
 }
 
+/* Has multiprocessing run a body in this thread? No other process has that frame on any stack. */
+static bool was_spawned(const struct scene *s, const struct node_reader *r,
+			const struct act_thread *t)
+{
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (node_of(r, s->activity.rows.v[t->row + i].node)->spawned)
+			return true;
+	return false;
+}
+
 static struct tendency tendency_of(const struct scene *s, const struct node_reader *r,
 				   const struct act_thread *t)
 {
 	struct tendency x = { 0 };
+	bool spawned = was_spawned(s, r, t);
 
 	for (size_t i = 0; i < t->n_rows; i++) {
 		const struct act_row *row = &s->activity.rows.v[t->row + i];
 		const struct node_facts *f = node_of(r, row->node);
 
+		/* What comes before and after its body is the frames of whoever forked it, imports, and
+		 * the interpreter's end: of a short life more than half, and it says nothing. */
+		if (spawned && !f->spawned)
+			continue;
 		x.total += row->seconds;
 		if (f->python || row->flags & STACK_PYTHON)
 			x.python += row->seconds;

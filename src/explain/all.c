@@ -9,8 +9,8 @@
 
 extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
     oom_facts, storage_facts, overhead_facts, gpu_facts, gpu_clock_facts, gpu_memory_facts,
-    gpu_fault_facts, gpu_busy_facts, time_facts, consumer_facts, loader_facts, preprocess_facts,
-    gil_facts, stages_facts, doing_facts, ranks_facts;
+    gpu_fault_facts, gpu_busy_facts, gpu_job_facts, time_facts, consumer_facts, loader_facts,
+    preprocess_facts, gil_facts, stages_facts, doing_facts, ranks_facts;
 extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
     thread_oversubscription_rule, gpu_lost_rule, not_on_gpu_rule, idle_gpus_rule,
     gpu_throttled_rule, gpu_shared_rule, gpu_memory_full_rule, gpu_ghost_memory_rule,
@@ -22,16 +22,40 @@ extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, 
     pageable_copy_rule, launch_bound_rule, spin_wait_rule, idle_job_rule, input_straggler_rule,
     compute_straggler_rule, exposed_communication_rule;
 
-extern const struct fact_source death_facts, hang_facts, growth_facts, start_facts, origin_facts;
+extern const struct fact_source death_facts, hang_facts, tail_facts, growth_facts, start_facts,
+    origin_facts;
 
 /* A source may read the facts of those above it. */
 const struct fact_source *const fact_sources[] = {
-	&cpu_facts,        &quota_facts,      &threads_facts,  &memory_facts, &pressure_facts,
-	&oom_facts,        &storage_facts,    &overhead_facts, &gpu_facts,    &gpu_clock_facts,
-	&gpu_memory_facts, &gpu_fault_facts,  &gpu_busy_facts, &time_facts,   &consumer_facts,
-	&loader_facts,     &preprocess_facts, /* reads loader's */
-	&stages_facts,     &gil_facts,        &doing_facts,    &ranks_facts,  &death_facts,
-	&start_facts,      &hang_facts,       &growth_facts,   &origin_facts, NULL,
+	&cpu_facts,
+	&quota_facts,
+	&threads_facts,
+	&memory_facts,
+	&pressure_facts,
+	&oom_facts,
+	&storage_facts,
+	&overhead_facts,
+	&gpu_facts,
+	&gpu_clock_facts,
+	&gpu_memory_facts,
+	&gpu_fault_facts,
+	&gpu_busy_facts,
+	&gpu_job_facts,
+	&time_facts,
+	&consumer_facts,
+	&loader_facts,
+	&preprocess_facts, /* reads loader's */
+	&stages_facts,
+	&gil_facts,
+	&doing_facts,
+	&ranks_facts,
+	&death_facts,
+	&start_facts,
+	&hang_facts,
+	&tail_facts,
+	&growth_facts,
+	&origin_facts,
+	NULL,
 };
 
 extern const struct rule shm_full_rule, gpu_oom_rule, memory_leak_rule, worker_memory_growth_rule,

@@ -354,6 +354,21 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 	return r;
 }
 
+static int keep_roles(const struct scene *s, struct verdict *v)
+{
+	const struct activity *a = &s->activity;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		struct thread_role *row = vec_push(&v->roles);
+
+		if (!row)
+			return -ENOMEM;
+		*row = (struct thread_role){ t->id, t->process, t->first, cpu_role_name(t->role) };
+	}
+	return 0;
+}
+
 int explain(const struct window *asked, struct verdict *ret)
 {
 	struct window whole = *asked;
@@ -389,6 +404,8 @@ int explain(const struct window *asked, struct verdict *ret)
 			r = ledger_cpu(&s, f, &v);
 		if (r == 0)
 			r = ledger_time(&s, &v);
+		if (r == 0)
+			r = keep_roles(&s, &v);
 		if (by_steps)
 			fill_per_step(&s, &v);
 		if (r == 0 && !v.steps.groups.n)
@@ -397,7 +414,8 @@ int explain(const struct window *asked, struct verdict *ret)
 	if (r == 0)
 		r = judge(&s, f, &v);
 	scene_done(&s);
-	free(f);
+	f->book = NULL;
+	v.facts = f;
 	if (r < 0)
 		verdict_done(&v);
 	else
@@ -407,9 +425,12 @@ int explain(const struct window *asked, struct verdict *ret)
 
 void verdict_done(struct verdict *v)
 {
+	free(v->facts);
+	v->facts = NULL;
 	steps_done(&v->steps);
 	vec_done(&v->cpu);
 	vec_done(&v->time);
+	vec_done(&v->roles);
 	vec_done(&v->usage.gpus);
 	vec_done(&v->usage.gpu_processes);
 	vec_done(&v->findings);

@@ -162,9 +162,10 @@ bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipelin
 	return true;
 }
 
-static const double consumer_least = 0.05; /* of the critical thread's time */
-static const double gpu_least = 0.01;      /* of the time a kernel of the job runs */
-static const double sure_least = 0.5;      /* of the time of loading */
+static const double consumer_least = 0.05;  /* of the critical thread's time */
+static const double gpu_least = 0.01;       /* of the time a kernel of the job runs */
+static const double sure_least = 0.5;       /* of the time of loading */
+static const double rank_late_least = 0.05; /* of the time, as input_straggler has it */
 
 enum answer loading_is_for_training(const struct facts *f, struct opinion *o)
 {
@@ -182,6 +183,16 @@ enum answer loading_is_for_training(const struct facts *f, struct opinion *o)
 static bool trains(const struct facts *f)
 {
 	return fact_or(f, FACT_TRAINING, 0) > 0 || fact_or(f, FACT_GPU_BUSY, 0) >= gpu_least;
+}
+
+bool loading_of_one_rank(const struct facts *f)
+{
+	const struct fact *late = &f->v[FACT_RANKS_DATA_LATE];
+	double own = fact_or(f, FACT_TIME_DATA_LOAD, 0) + fact_or(f, FACT_TIME_DATA_WAIT, 0);
+
+	return late->known && late->low > 0 && late->value >= rank_late_least &&
+	       late->value >= 0.5 * own &&
+	       fact_or(f, FACT_RANKS_DATA_AWAITED, 0) >= 0.5 * late->value;
 }
 
 const char *loading_thread(const struct facts *f)

@@ -10,17 +10,20 @@
 struct json;
 struct page;
 
-/* Several findings: each a little lighter. */
+/* Several findings: each a little lighter; and what to do about the first, and what that gains, matters more
+ * than the same of the others. */
+enum { W_LATER = 100 };
 enum weight {
 	W_HEAD = 1000,
 	W_STEPS = 960,
 	W_VERDICT = 950,
 	W_FIX = 900,
+	W_GAIN = 890,
 	W_AT = 875,
 	W_CPU = 850,
 	W_GPU = 840,
 	W_TIME = 820,
-	W_GAIN = 800,
+	W_TOGETHER = 810,
 	W_MEMORY = 750,
 	W_BECAUSE = 600,
 	W_LEVEL = 550,

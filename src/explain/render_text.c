@@ -247,19 +247,18 @@ static void put_together(struct page *p, const struct verdict *v)
 	if (v->findings.n < 2 || !isfinite(v->together) || v->together < 1.005)
 		return;
 	gain_text(&x, gain, sizeof(gain));
-	page_add(p, W_GAIN, PAGE_PLAIN, "All", "of them mended: %s", gain);
+	page_add(p, W_TOGETHER, PAGE_PLAIN, "All", "of them mended: %s", gain);
 }
 
 static void put_findings(struct page *p, const struct verdict *v, bool all)
 {
 	for (size_t i = 0; i < v->findings.n; i++) {
 		const struct finding *x = &v->findings.v[i];
-		unsigned lighter = i < 20 ? (unsigned)i : 20;
+		unsigned nth = i < 20 ? (unsigned)i : 20, lighter = nth ? W_LATER + nth : 0;
 
-		page_add(p, W_VERDICT - lighter, PAGE_WARN, "Finding", "%s (%s)", x->title,
-			 x->cause);
+		page_add(p, W_VERDICT - nth, PAGE_WARN, "Finding", "%s (%s)", x->title, x->cause);
 		put_at(p, x, W_AT - lighter);
-		put_evidence(p, x, lighter, all);
+		put_evidence(p, x, nth, all);
 		page_add(p, W_FIX - lighter, PAGE_PLAIN, "Fix", "%s", x->fix);
 		put_gain(p, x, lighter);
 	}

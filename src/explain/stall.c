@@ -9,10 +9,19 @@
 #include <string.h>
 
 static const double gpu_least = 0.01; /* share of time: less is no work */
+/* A pause uses up what was handed out before, and then the GPU stands still: what is won is no more than it is
+ * idle, and a GPU this busy has less to lose than is worth a finding. */
+static const double gpu_full = 0.95;
 
 double stall_then(const struct facts *f, double share)
 {
 	return fmax(fmax(1 - share, fact_or(f, FACT_GPU_BUSY, 0)), loading_least_left);
+}
+
+/* The same of what keeps the GPU busy itself: that is spared as well. */
+static double then(const struct stall *s, const struct facts *f, double share)
+{
+	return s->on_gpu ? fmax(1 - share, loading_least_left) : stall_then(f, share);
 }
 
 const char *stall_next(const struct facts *f, double then)
@@ -30,10 +39,14 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 	struct finding *x = &o->finding;
 	const struct fact *share = &f->v[s->share];
 	char a[24];
-	enum answer r =
-	    answer_and(rule_at_least(f, s->share, s->least, o),
-		       answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	enum answer r = rule_at_least(f, s->share, s->least, o);
 
+	if (s->on_gpu)
+		r = answer_and(r, rule_at_least(f, FACT_GPU_BUSY, 0, o));
+	else
+		r = answer_and(
+		    r, answer_not(rule_at_least(f, FACT_GPU_BUSY,
+						s->pauses ? gpu_full : loading_gpu_busy, o)));
 	if (s->needs_gpu)
 		r = answer_and(r, rule_at_least(f, FACT_GPU_BUSY, gpu_least, o));
 	/* Servers, tools and tests log, save and evaluate as well. */
@@ -53,10 +66,9 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
 	snprintf(x->fix, sizeof(x->fix), "%s", s->fix);
 	snprintf(x->edit, sizeof(x->edit), "%s", s->edit);
-	rule_gain_of_time(x, stall_then(f, share->high * s->much),
-			  stall_then(f, share->value * s->likely),
-			  stall_then(f, share->low * s->little));
-	if (x->speedup > 1)
+	rule_gain_of_time(x, then(s, f, share->high * s->much),
+			  then(s, f, share->value * s->likely), then(s, f, share->low * s->little));
+	if (x->speedup > 1 && !s->on_gpu)
 		snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Without steps the first time, which is needed, cannot be told from those that are not. */
 	x->note = s->note || (s->repeats && !marks_steps(f));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/step_story.h"
 
+#include "base/num.h"
+#include "explain/render.h"
 #include "explain/scene.h"
 #include "model/gpu_tag.h"
 
@@ -146,4 +148,19 @@ int step_story(const struct window *w, const struct steps *s, const struct windo
 		find_gpus(w, &in, ret);
 	step_differs(w, ret->group, step, ret->differs, sizeof(ret->differs));
 	return find_states(w, ret);
+}
+
+void slow_step_state(const struct window *w, const struct steps *s, struct slow_step *slow)
+{
+	struct step_story story;
+	int most = 0;
+	char share[24];
+
+	if (slow->what[0] || step_story(w, s, slow->step, &story) < 0 || !story.tid)
+		return;
+	for (int i = 1; i < TIME_STATES; i++)
+		most = story.state[i] > story.state[most] ? i : most;
+	snprintf(slow->what, sizeof(slow->what), "its thread: %s %s",
+		 num_percent(story.state[most], share, sizeof(share)),
+		 time_state_words(NULL, time_state_name((enum time_state)most)));
 }

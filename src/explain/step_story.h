@@ -46,6 +46,8 @@ size_t step_find(const struct window *w, const struct steps *s, uint64_t number,
 /* 0 or -errno. */
 int step_story(const struct window *w, const struct steps *s, const struct window_step *step,
 	       struct step_story *ret);
+/* Where nothing else differed: what its thread did most. */
+void slow_step_state(const struct window *w, const struct steps *s, struct slow_step *slow);
 void step_story_text(const struct step_story *x, const struct render_style *style, struct buf *out);
 void step_story_json(const struct step_story *x, struct json *j);
 

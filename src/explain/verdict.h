@@ -30,6 +30,13 @@ struct ledger_line {
 	size_t n_top;
 };
 
+/* What a thread is for, by its stacks in the window. */
+struct thread_role {
+	uint32_t thread, process; /* entities */
+	bool first;               /* the first thread of its process */
+	const char *role;         /* "loader_worker" */
+};
+
 struct usage_gpu_process {
 	int64_t pid;   /* 0: not known here */
 	char name[32]; /* safe to show */
@@ -105,6 +112,7 @@ struct verdict {
 	VEC(struct ledger_line) time;
 	double time_unaccounted; /* share */
 	double time_error;       /* half the 95 % interval of the largest share, by its samples */
+	VEC(struct thread_role) roles;
 	char level_why[420]; /* why not higher, and what to do; "" when it is as high as it gets */
 	bool level_refused;  /* ...it was refused, and something can be done about it */
 	VEC(struct finding) findings; /* ranked by gain */
@@ -116,6 +124,7 @@ struct verdict {
 	bool judged;       /* ...though the run was long enough to be judged */
 	const char *limit; /* "cpu_bound", "data"...; NULL unknown */
 	struct overhead overhead;
+	struct facts *facts; /* all that the rules were told; without its book of stacks */
 };
 
 /* 0 or -errno. `whole` is the whole run; the steady window is chosen inside. */
@@ -136,6 +145,12 @@ const char *usage_gpu_name(const struct usage_gpu *g, char *buf, size_t size);
 const char *usage_gpu_read(const struct usage_gpu *g, char *buf, size_t size);
 /* For people. */
 void render_text(const struct verdict *v, const struct render_style *style, struct buf *out);
+/* All facts, one a row: what the verdict rests on. render_facts.c */
+void render_facts(const struct verdict *v, struct buf *out);
+/* {"schema": "spotter.facts/1", "facts": {"cores.used": {...}}} */
+void render_facts_json(const struct verdict *v, struct buf *out);
+/* To be pasted where people talk. */
+void render_markdown(const struct verdict *v, struct buf *out);
 /* {"schema": "spotter.verdict/1", ...} */
 void render_json(const struct verdict *v, struct buf *out);
 

@@ -218,7 +218,7 @@ def test_bash_completes(run, tree, build):
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
     assert set(lines[0].split()) == set(commands(tree)) | {"--help", "--version"}
-    assert lines[1:] == ["why", "--for --json --color --help", "csv jsonl tensorboard perfetto speedscope collapsed",
+    assert lines[1:] == ["why", "--for --from --to --facts --json --color --help", "csv jsonl tensorboard perfetto speedscope collapsed",
                          "csv", "always", "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
     assert "basename" in lines[-1]
 

@@ -109,13 +109,13 @@ def main():
     dataset = PhotoFolder(opt.folder or data.ready(opt.set, opt.data), opt)
     extra = {"prefetch_factor": opt.prefetch, "persistent_workers": opt.persistent} if opt.workers else {}
     loader = DataLoader(dataset, batch_size=opt.batch, shuffle=True,
-                        num_workers=opt.workers, **extra)  # ail: no_workers too_few_workers worker_restart
+                        num_workers=opt.workers, **extra)  # ail: no_workers too_few_workers too_many_workers worker_restart
     model = Net(opt.gpu_ms / 3).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     ballast = torch.zeros(opt.save_mb << 18) if opt.save else None
     pace, step = Pace(opt.seconds), 0
     while pace.more():
-        for images, labels in loader:  # ail: no_workers too_few_workers worker_restart
+        for images, labels in loader:  # ail: no_workers too_few_workers too_many_workers worker_restart
             images, labels = images.to(device, non_blocking=True), labels.to(device, non_blocking=True)
             loss = nn.functional.cross_entropy(model(images), labels)
             optimizer.zero_grad()

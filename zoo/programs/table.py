@@ -56,9 +56,9 @@ def auc(score, label):
     score, label = score.tolist(), label.tolist()
     for s, l in zip(score, label):
         for t, m in zip(score[:120], label[:120]):
-            if l > m:
+            if l > m:  # ail: loop_overhead
                 pairs += 1
-                better += s > t  # ail: loop_overhead
+                better += s > t
     return better / max(1, pairs)
 
 

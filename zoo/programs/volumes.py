@@ -48,9 +48,9 @@ class Scans(Dataset):
         with np.load(self.files[index % len(self.files)]) as scan:
             image, mask = scan["image"], scan["mask"]  # ail: decompression slow_storage cache_thrash network_storage
         if self.notes:
-            some = rng.integers(0, len(self.notes), 20000)
+            some = rng.integers(0, len(self.notes), 100)
             picked = [self.notes[k]["id"] for k in some]  # ail: worker_memory_growth
-            assert len(picked) == 20000
+            assert len(picked) == 100
         for _ in range(self.passes(rng)):
             near = np.roll(image, 1, 0) + np.roll(image, 1, 1) + np.roll(image, 1, 2)  # ail: uneven_samples
             image = (image + near) / 4  # ail: uneven_samples

@@ -26,12 +26,21 @@ static bool none_of(const struct act_row *r, uint32_t topics)
 	return !(r->topics & topics);
 }
 
-static bool about(const struct act_row *r, enum fact_id id)
+/* Handing out a model to several GPUs: copies and calls. Waiting for what they compute is none of it. */
+static bool hands_out(const struct act_row *r)
+{
+	return r->topics & BIT(TOPIC_DATA_PARALLEL) &&
+	       (r->state == TIME_TRANSFER || (r->on_cpu && r->state != TIME_GPU_WAIT));
+}
+
+/* parallel: one process works on several GPUs, so what looks like handing out is that, and no other cause. */
+static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 {
 	uint32_t t = r->topics, named = BIT(TOPIC_CHECKPOINT) | BIT(TOPIC_LOG) | BIT(TOPIC_UPLOAD) |
 					BIT(TOPIC_PROGRESS) | BIT(TOPIC_COMPILE) | BIT(TOPIC_GC) |
 					BIT(TOPIC_EVALUATE) | BIT(TOPIC_START_WORKERS);
 	bool data = is_getting_data(r), device = r->state == TIME_GPU_WAIT;
+	bool shared_out = parallel && t & BIT(TOPIC_DATA_PARALLEL);
 
 	switch (id) {
 	case FACT_DOING_CHECKPOINT:
@@ -47,16 +56,18 @@ static bool about(const struct act_row *r, enum fact_id id)
 		return t & BIT(TOPIC_EVALUATE);
 	case FACT_DOING_COMPILE:
 		return t & BIT(TOPIC_COMPILE) && !data;
-	case FACT_DOING_READ_BACK:
-		return device && t & BIT(TOPIC_READ_BACK);
+	case FACT_DOING_READ_BACK: /* what a checkpoint copies is part of the checkpoint */
+		return device && t & BIT(TOPIC_READ_BACK) && none_of(r, BIT(TOPIC_CHECKPOINT)) &&
+		       !shared_out;
 	case FACT_DOING_COPY_IN:
-		return r->state == TIME_TRANSFER || (device && t & BIT(TOPIC_COPY_IN));
+		return (r->state == TIME_TRANSFER || (device && t & BIT(TOPIC_COPY_IN))) &&
+		       !shared_out;
 	case FACT_DOING_SPIN:
 		return device && r->on_cpu;
 	case FACT_DOING_START_WORKERS:
 		return t & BIT(TOPIC_START_WORKERS);
 	case FACT_DOING_DATA_PARALLEL:
-		return t & BIT(TOPIC_DATA_PARALLEL);
+		return hands_out(r);
 	case FACT_DOING_GC:
 		return t & BIT(TOPIC_GC);
 	case FACT_DOING_OWN:
@@ -84,7 +95,7 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 		if (r->unknown)
 			continue;
 		known += r->seconds;
-		if (!about(r, id))
+		if (!about(r, id, fact_or(f, FACT_GPU_DRIVEN, 0) >= 2))
 			continue;
 		d.seconds += r->seconds;
 		heat_add(&d.heat, a->book, r->place ? r->place : r->leaf, r->seconds);

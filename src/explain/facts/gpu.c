@@ -14,8 +14,11 @@
 
 /* A driver counts a kernel of its own now and then. */
 static const double idle_most = 0.01;
-/* Less was seen than a start-up takes. */
-static const double idle_least_s = 20;
+/* Less was seen than a start-up takes; unless steps say that it is over. */
+static const double settled_least_s = 20;
+static const size_t settled_steps = 10;
+
+static const char too_short[] = "watched for less than 20 s, and no steps were seen";
 
 static void list_add(char *list, size_t size, const struct gpu_row *g)
 {
@@ -25,6 +28,20 @@ static void list_add(char *list, size_t size, const struct gpu_row *g)
 		snprintf(list + n, size - n, "%s%d", n ? ", " : "", g->index);
 	else
 		snprintf(list + n, size - n, "%s%d:%d", n ? ", " : "", g->index, g->partition);
+}
+
+/* Is what was seen behind the start? A GPU that is not used yet may be used soon. */
+static bool is_settled(const struct scene *s)
+{
+	const struct window_step *x;
+	size_t n = 0, steps = 0;
+
+	if (s->seconds >= settled_least_s)
+		return true;
+	x = s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		steps += x[i].begin_ns >= s->steady.from_ns && x[i].end_ns <= s->steady.to_ns;
+	return steps >= settled_steps;
 }
 
 static void count(const struct scene *s, struct facts *f)
@@ -47,6 +64,7 @@ static void count(const struct scene *s, struct facts *f)
 	fact_set(f, FACT_GPU_UNITS, units);
 	fact_set(f, FACT_GPU_FIT, fit);
 	fact_set(f, FACT_GPU_WATCHED, s->seconds);
+	fact_set(f, FACT_GPU_SETTLED, is_settled(s));
 	if (unknown && !used)
 		fact_absent(f, FACT_GPU_USED, "%s: %s", gpu_label(unknown, label, sizeof(label)),
 			    unknown->hidden ? "whose processes are on it is not visible here"
@@ -96,13 +114,11 @@ static void code(const struct scene *s, struct facts *f)
 }
 
 /* One GPU alone cannot be idle beside another of the job's. */
-static void set_idle(const struct scene *s, struct facts *f, double own, bool dark,
-		     const char *list)
+static void set_idle(struct facts *f, double own, bool dark, const char *list)
 {
-	if (s->seconds < idle_least_s || dark)
+	if (f->v[FACT_GPU_SETTLED].value < 1 || dark)
 		fact_absent(f, FACT_GPU_IDLE, "%s",
-			    dark ? "how busy each GPU was is not known"
-				 : "watched for less than 20 s");
+			    dark ? "how busy each GPU was is not known" : too_short);
 	else
 		fact_set(f, FACT_GPU_IDLE, own);
 	fact_set_subject(f, FACT_GPU_IDLE, 0, list);
@@ -150,9 +166,11 @@ static void idle(const struct scene *s, struct facts *f)
 				 : "whose processes are on it is not known");
 	else
 		fact_set(f, FACT_GPU_WORKING, working);
-	set_idle(s, f, own, !own && dark && mine > 1, own_list);
+	set_idle(f, own, !own && dark && mine > 1, own_list);
 	fact_set(f, FACT_GPU_IDLE_OPEN, open);
-	if (s->seconds < idle_least_s || (!unused && spare_dark))
+	if (f->v[FACT_GPU_SETTLED].value < 1)
+		fact_absent(f, FACT_GPU_UNUSED, "%s", too_short);
+	else if (!unused && spare_dark)
 		fact_absent(f, FACT_GPU_UNUSED, "how busy each GPU was is not known");
 	else
 		fact_set(f, FACT_GPU_UNUSED, unused);

@@ -3,10 +3,12 @@
  * Memory of GPUs: how full those of the job became, and how much of it nobody seems to have.
  */
 #include "explain/fact.h"
+#include "explain/ledger/phases.h"
 #include "explain/scene.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Contexts and page tables are not all charged to a process. */
 static const double ghost_least = 0.5 * 1073741824;
@@ -106,6 +108,49 @@ static void full(const struct scene *s, struct facts *f)
 	fact_set(f, FACT_GPU_FILL_ROOM, most.room);
 }
 
+/* How frameworks take memory: by the frames of the training thread, and by who marks its steps. */
+static const struct {
+	const char *file, *marker;
+	bool grows;
+} frameworks[] = {
+	{ "torch/", "torch", true },
+	{ "mxnet/", "mxnet", true },
+	{ "tensorflow/", "tensorflow", false },
+	{ "jax/", "jax", false },
+};
+
+/* Has its critical thread a frame of this library? */
+static bool has_frames(const struct activity *a, const char *file)
+{
+	const struct act_thread *t = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
+
+	for (size_t k = t ? t->row : 0; t && k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		const struct place *p =
+		    r->leaf && !r->importing ? stack_book_find_place(a->book, r->leaf) : NULL;
+
+		if (p && p->file && phase_file(file, p->file))
+			return true;
+	}
+	return false;
+}
+
+static void grows(const struct scene *s, struct facts *f)
+{
+	const char *marker =
+	    s->whole->ops->step_source ? s->whole->ops->step_source(s->whole->src) : NULL;
+	bool some = false, all = false;
+
+	for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++)
+		if ((marker && strcmp(marker, frameworks[i].marker) == 0) ||
+		    has_frames(&s->activity, frameworks[i].file))
+			*(frameworks[i].grows ? &some : &all) = true;
+	if (some || all)
+		fact_set(f, FACT_GPU_FILL_GROWS, !all);
+	else
+		fact_absent(f, FACT_GPU_FILL_GROWS, "which framework trains is not known");
+}
+
 /* In use, less what its processes have: on average and at the end, so that neither a process that was
  * just leaving nor one that came between two readings counts. NAN: not known. */
 static double unowned(const struct scene *s, size_t row)
@@ -202,6 +247,7 @@ static void compute(const struct scene *s, struct facts *f)
 	if (!s->gpus.rows.n)
 		return;
 	full(s, f);
+	grows(s, f);
 	ghosts(s, f);
 	dead(s, f);
 }

@@ -7,7 +7,8 @@
  * A process alone: what it has for itself, resident less file pages and shared memory (mapped data sets grow
  * as they are read). Forked workers: proportional memory, because what they have for themselves counts a page
  * they share with their parent already, and touching an object's reference count copies it without that
- * changing.
+ * changing. It is dear to read and rarely is. Without it: what the memory of the group, or of the machine, grows
+ * beyond what all processes of the job show, as far as the workers' page faults can be what it is copied by.
  */
 #include "explain/fact.h"
 #include "explain/scene.h"
@@ -20,6 +21,7 @@ static const double watched_least = 5;     /* seconds: less tells nothing at all
 static const double start_share = 0.2;     /* of the run, that all memory grows in */
 static const double late_least = 0.5;      /* the last step, of the mean one */
 static const double bytes_least = 4 << 20; /* in all: less is nothing */
+static const double page_bytes = 4096;     /* at least */
 static const int64_t edge_ns = 2000000000;
 
 struct growth {
@@ -158,39 +160,90 @@ static void alone(const struct scene *s, struct facts *f, const struct window *w
 		fact_set_subject(f, FACT_LEAK, l.who->id, l.who->name);
 }
 
-static void workers(const struct scene *s, struct facts *f, const struct window *w)
+static void set_workers(struct facts *f, const double *sum, double at_first, const struct window *w)
 {
-	double sum[PARTS] = { 0 }, low = 0, high = 0, r;
-	bool unknown = false;
+	double low = 0, high = 0, r = rate(sum, w, &low, &high);
 
-	if (!f->v[FACT_LOADER_WORKERS].known) {
-		fact_absent_like(f, FACT_WORKERS_LEAK, FACT_LOADER_WORKERS);
-		fact_absent_like(f, FACT_WORKERS_LEAK_BYTES, FACT_LOADER_WORKERS);
-		fact_absent_like(f, FACT_WORKERS_LEAK_OF, FACT_LOADER_WORKERS);
-		return;
-	}
-	for (size_t i = 0; i < s->members.n; i++) {
-		const struct member *m = &s->members.v[i];
-		double at[PARTS];
-
-		if (!lives_through(m, w) || !is_worker(s, m->id))
-			continue;
-		unknown |= !parts_of(w, M_PROC_PSS, m->id, at);
-		for (int k = 0; !unknown && k < PARTS; k++)
-			sum[k] += at[k];
-	}
-	if (unknown) {
-		fact_absent(f, FACT_WORKERS_LEAK, "%s of the workers: %s", metrics[M_PROC_PSS].name,
-			    window_why_absent(w, M_PROC_PSS, ID_JOB));
-		fact_absent_like(f, FACT_WORKERS_LEAK_BYTES, FACT_WORKERS_LEAK);
-		fact_absent_like(f, FACT_WORKERS_LEAK_OF, FACT_WORKERS_LEAK);
-		return;
-	}
-	r = rate(sum, w, &low, &high);
 	fact_set_range(f, FACT_WORKERS_LEAK, r, r > 0 ? low : 0, high);
 	fact_set(f, FACT_WORKERS_LEAK_BYTES, r > 0 ? sum[PARTS - 1] - sum[0] : 0);
 	fact_set(f, FACT_WORKERS_LEAK_OF,
-		 r > 0 && sum[0] > 0 ? (sum[PARTS - 1] - sum[0]) / sum[0] : 0);
+		 r > 0 && at_first > 0 ? (sum[PARTS - 1] - sum[0]) / at_first : 0);
+}
+
+/* False: one of them was not read often enough. */
+static bool by_proportion(const struct scene *s, struct facts *f, const struct window *w)
+{
+	double sum[PARTS] = { 0 }, at[PARTS];
+
+	for (size_t i = 0; i < s->members.n; i++) {
+		const struct member *m = &s->members.v[i];
+
+		if (!lives_through(m, w) || !is_worker(s, m->id))
+			continue;
+		if (!parts_of(w, M_PROC_PSS, m->id, at))
+			return false;
+		for (int k = 0; k < PARTS; k++)
+			sum[k] += at[k];
+	}
+	set_workers(f, sum, sum[0], w);
+	return true;
+}
+
+/* What a process has for itself by its page tables, and the bytes its page faults in the window stand for. */
+static bool own_of(const struct window *w, uint32_t id, double *ret, double *ret_faulted)
+{
+	double shared[PARTS], faults;
+
+	if (!parts_of(w, M_PROC_RSS, id, ret) || !parts_of(w, M_PROC_RSS_SHARED, id, shared) ||
+	    !window_delta(w, M_PROC_MINOR_FAULTS, id, &faults))
+		return false;
+	for (int k = 0; k < PARTS; k++)
+		ret[k] -= shared[k];
+	*ret_faulted = faults * page_bytes;
+	return true;
+}
+
+/* False: too little is known. */
+static bool by_rest(const struct scene *s, struct facts *f, const struct window *w)
+{
+	double rest[PARTS], at[PARTS], faulted = 0, had = 0, bytes;
+	bool group = s->cg_mem && parts_of(w, M_CG_MEM_ANON, s->cg_mem, rest);
+
+	if (!group && !parts_of(w, M_MEM_ANON, ID_HOST, rest))
+		return false;
+	for (size_t i = 0; i < s->members.n; i++) {
+		const struct member *m = &s->members.v[i];
+
+		if (!lives_through(m, w))
+			continue;
+		if (!own_of(w, m->id, at, &bytes))
+			return false;
+		for (int k = 0; k < PARTS; k++)
+			rest[k] -= at[k];
+		if (is_worker(s, m->id)) {
+			faulted += bytes;
+			had += at[0];
+		}
+	}
+	/* more than they can have copied, or had to copy: somebody else grows */
+	if (rest[PARTS - 1] - rest[0] > fmin(faulted, had))
+		return false;
+	set_workers(f, rest, had, w);
+	fact_set_subject(f, FACT_WORKERS_LEAK, 0, group ? "control group" : "machine");
+	return true;
+}
+
+static void workers(const struct scene *s, struct facts *f, const struct window *w)
+{
+	if (f->v[FACT_LOADER_WORKERS].known && (by_proportion(s, f, w) || by_rest(s, f, w)))
+		return;
+	if (!f->v[FACT_LOADER_WORKERS].known)
+		fact_absent_like(f, FACT_WORKERS_LEAK, FACT_LOADER_WORKERS);
+	else
+		fact_absent(f, FACT_WORKERS_LEAK, "%s of the workers: %s", metrics[M_PROC_PSS].name,
+			    window_why_absent(w, M_PROC_PSS, ID_JOB));
+	fact_absent_like(f, FACT_WORKERS_LEAK_BYTES, FACT_WORKERS_LEAK);
+	fact_absent_like(f, FACT_WORKERS_LEAK_OF, FACT_WORKERS_LEAK);
 }
 
 /* Page cache is given back when memory is wanted: it is no use of a limit. */

@@ -242,7 +242,10 @@ static void compute(const struct scene *s, struct facts *f)
 	}
 	if (m && m->gone_ns && m->gone_ns < end)
 		end = m->gone_ns;
-	from = s->run->has_exit && fact_or(f, FACT_RUN_DONE, 1) < 1 ? quiet_from(s, end) : end;
+	/* asked about a part of the run that is over before it ended: that is no end */
+	from = s->run->has_exit && !(m && m->gone_ns > end) && fact_or(f, FACT_RUN_DONE, 1) < 1
+		   ? quiet_from(s, end)
+		   : end;
 	ran = from < end ? gpu_ran(s, from, end) : 0;
 	if (isnan(ran)) {
 		fact_absent(f, FACT_HANG, "whether its GPU did something at the end is not known");

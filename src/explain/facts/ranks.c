@@ -6,6 +6,7 @@
 #include "explain/facts/ranks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Whose frames communicate, by their files. */
@@ -20,6 +21,8 @@ static const struct {
 /* Two seconds of samples of each rank: with fewer, only what is far beyond chance is told. */
 static const uint32_t samples_enough = 100;
 static const double beyond_chance = 0.02;
+/* Of a step: ranks whose ends of it are no farther apart go in step. */
+static const double together_most = 0.1;
 
 /* A share of one rank against the others'. */
 struct spread {
@@ -116,12 +119,14 @@ static void place_of(const struct activity *a, const struct ranks *r, const stru
 	heat_done(&h);
 }
 
-/* How far a rank is from the mean of the others by chance alone. */
+/* How far a rank is from the mean of the others by chance alone: with two ranks at 95 %. Of many one is far off
+ * more easily, and it is the one that is farthest: z of Bonferroni's interval is about sqrt(1.96^2 + 2 ln n),
+ * within 4 % up to a thousand ranks. */
 static double error_of(const struct ranks *r, const struct rank *top)
 {
-	double n = (double)(r->v.n - 1);
+	double n = (double)(r->v.n - 1), z = 1.96;
 
-	return hypot(top->error, OTHERS(r, top, error) / sqrt(n));
+	return hypot(top->error, OTHERS(r, top, error) / sqrt(n)) * sqrt(1 + 2 * log(n) / (z * z));
 }
 
 static void set_late(struct facts *f, enum fact_id id, double v, double error)
@@ -133,7 +138,7 @@ static void set_name(struct facts *f, enum fact_id id, const struct rank *r)
 {
 	char name[64];
 
-	fact_set_subject(f, id, r->t->process, rank_name(r, name, sizeof(name)));
+	fact_set_subject(f, id, r->process, rank_name(r, name, sizeof(name)));
 }
 
 /* Who is late, and is it computing or its data? */
@@ -260,23 +265,48 @@ static uint32_t samples_least_of(const struct ranks *r)
 
 static void set_steps(struct facts *f, const struct ranks_steps *steps)
 {
-	fact_absent(f, FACT_RANKS_DATA_UNEVEN,
-		    "the ranks' steps are not known: whether they are late in turn cannot be seen");
+	fact_absent(
+	    f, FACT_RANKS_DATA_UNEVEN,
+	    "the ranks' waits for data are not known step by step: whether they are late in "
+	    "turn cannot be seen");
 	fact_absent_like(f, FACT_RANKS_DATA_SAME, FACT_RANKS_DATA_UNEVEN);
+	fact_absent_like(f, FACT_RANKS_APART, FACT_RANKS_DATA_UNEVEN);
 	if (!isfinite(steps->uneven))
 		return;
 	fact_set(f, FACT_RANKS_DATA_UNEVEN, steps->uneven);
 	fact_set(f, FACT_RANKS_DATA_SAME, steps->same);
+	fact_set(f, FACT_RANKS_APART, steps->apart);
+}
+
+/* Where stacks do not say whose data is late, marks do, of loaders they know: exactly. Ranks that end each step
+ * together wait for each other: the less one waits for data, the longer for the rest. */
+static void late_by_marks(const struct ranks_steps *steps, struct facts *f)
+{
+	double late = steps->most - steps->others;
+
+	if (!isfinite(steps->uneven) || f->v[FACT_RANKS_DATA_LATE].known)
+		return;
+	fact_set(f, FACT_RANKS_DATA, steps->most);
+	set_name(f, FACT_RANKS_DATA, steps->top);
+	fact_set(f, FACT_RANKS_DATA_LATE, late);
+	fact_set(f, FACT_RANKS_DATA_NEXT, steps->most - steps->next);
+	if (steps->apart <= together_most)
+		fact_set(f, FACT_RANKS_DATA_AWAITED, fmax(0, late - steps->apart));
 }
 
 static void side_by_side(const struct scene *s, const struct ranks *r, struct facts *f)
 {
 	static const char too_few[] = "too few stacks of the ranks were recorded";
-	struct ranks_steps steps = { NAN, NAN };
+	struct ranks_steps steps = { .uneven = NAN, .same = NAN };
 
 	fact_set(f, FACT_RANKS, (double)r->v.n);
+	if (r->v.n > 1)
+		(void)ranks_by_step(s, r, &steps); /* out of memory: not known */
 	if (r->why_not[0]) {
 		all_absent(f, FACT_RANKS + 1, r->why_not);
+		if (isfinite(steps.uneven))
+			set_steps(f, &steps);
+		late_by_marks(&steps, f);
 		return;
 	}
 	all_absent(f, FACT_RANKS + 1, "a single rank was seen here");
@@ -284,7 +314,6 @@ static void side_by_side(const struct scene *s, const struct ranks *r, struct fa
 	if (r->v.n < 2)
 		return;
 	late(&s->activity, r, f);
-	(void)ranks_by_step(s, r, &steps); /* out of memory: not known */
 	set_steps(f, &steps);
 	transfer(&s->activity, r, &steps, f);
 	if (samples_least_of(r) >= samples_enough)
@@ -292,11 +321,32 @@ static void side_by_side(const struct scene *s, const struct ranks *r, struct fa
 	/* with few samples: is somebody late all the same? do all exchange all the same? */
 	if (f->v[FACT_RANKS_LATE].low <= beyond_chance &&
 	    f->v[FACT_RANKS_DATA_LATE].low <= beyond_chance)
-		absent(f, FACT_RANKS_LATE, FACT_RANKS_DATA_SAME, too_few);
+		absent(f, FACT_RANKS_LATE, FACT_RANKS_DATA_AWAITED, too_few);
+	late_by_marks(&steps, f);
 	if (f->v[FACT_RANKS_TRANSFER].value -
 		activity_error(f->v[FACT_RANKS_TRANSFER].value, samples_least_of(r)) <=
 	    beyond_chance)
 		absent(f, FACT_RANKS_TRANSFER, FACT_RANKS_TRANSFER, too_few);
+}
+
+/* By stacks, or where those do not show two ranks, by who marks steps. */
+static void take(const struct scene *s, struct ranks *ret)
+{
+	const struct activity *a = &s->activity;
+	struct ranks marked = { 0 };
+
+	if (a->any && ranks_take(s, ret) == 0 && ret->v.n > 1)
+		return;
+	if (ranks_take_marked(s, &marked) < 0 || marked.v.n < 2) {
+		ranks_done(&marked);
+		return;
+	}
+	ranks_done(ret);
+	*ret = marked;
+	snprintf(ret->why_not, sizeof(ret->why_not), "%s",
+		 a->any       ? "too few stacks of the ranks were recorded"
+		 : a->why_not ? a->why_not
+			      : "no stacks were recorded");
 }
 
 static void compute(const struct scene *s, struct facts *f)
@@ -304,12 +354,13 @@ static void compute(const struct scene *s, struct facts *f)
 	const struct activity *a = &s->activity;
 	struct ranks r = { 0 };
 
-	if (!a->any)
-		all_absent(f, FACT_RANKS, a->why_not ? a->why_not : "no stacks were recorded");
-	else if (ranks_take(s, &r) < 0 || !r.v.n)
-		all_absent(f, FACT_RANKS, "the ranks of the job could not be told apart");
-	else
+	take(s, &r);
+	if (r.v.n)
 		side_by_side(s, &r, f);
+	else if (!a->any)
+		all_absent(f, FACT_RANKS, a->why_not ? a->why_not : "no stacks were recorded");
+	else
+		all_absent(f, FACT_RANKS, "the ranks of the job could not be told apart");
 	ranks_done(&r);
 }
 

@@ -10,7 +10,8 @@
 
 /* Shares of its time, of what is known of it. */
 struct rank {
-	const struct act_thread *t;
+	const struct act_thread *t; /* NULL: no stacks of it, only its steps */
+	uint32_t process;
 	int32_t number; /* -1: not known */
 	int64_t pid;
 	double comm; /* waits for the others */
@@ -28,8 +29,10 @@ struct ranks {
 	char why_not[100]; /* not all of them are known: nothing can be said; "" they are */
 };
 
-/* 0 or -ENOMEM. */
+/* By its stacks. 0 or -ENOMEM. */
 int ranks_take(const struct scene *s, struct ranks *ret);
+/* Without any: by who marks steps and says which rank it is. Nothing is known of them but those. */
+int ranks_take_marked(const struct scene *s, struct ranks *ret);
 void ranks_done(struct ranks *r);
 /* "rank 3 (pid 412)", "process 412" */
 const char *rank_name(const struct rank *r, char *buf, size_t size);
@@ -39,6 +42,10 @@ struct ranks_steps {
 	double uneven; /* longest of a step less the mean, as a share of its time; NAN not known */
 	double
 	    same; /* share of the steps in which the rank that waits longest most often does so */
+	/* of the same steps: shares of their time */
+	const struct rank *top;    /* who waits longest for data */
+	double most, next, others; /* it, the second, the mean of all but it */
+	double apart;              /* between the first end of a step and the last */
 };
 /* 0 or -ENOMEM. */
 int ranks_by_step(const struct scene *s, const struct ranks *r, struct ranks_steps *ret);

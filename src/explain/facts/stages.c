@@ -50,8 +50,10 @@ static void add_thread(struct stages *g, const struct activity *a, const struct 
 			continue;
 		g->loading += r->seconds;
 		g->samples += r->count;
+		/* who unpacks or decodes and waits for the disk meanwhile reads */
 		for (size_t i = 0; i < TOPICS_N; i++)
-			if (r->topics & TOPIC_BIT(topics[i].topic))
+			if (r->topics & TOPIC_BIT(topics[i].topic) &&
+			    (topics[i].topic == TOPIC_FILES || !waits_for_storage(r)))
 				add(g, a->book, i, r);
 		if (waits_for_storage(r))
 			add(g, a->book, DISK, r);

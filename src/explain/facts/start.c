@@ -4,6 +4,7 @@
  * steps, until the imports were over.
  */
 #include "explain/fact.h"
+#include "explain/facts/stretch.h"
 #include "explain/startup.h"
 
 /* End of the first step: what came before it is not known apart from it. 0: none. */
@@ -54,6 +55,8 @@ static void compute(const struct scene *s, struct facts *f)
 		step = imports > from ? imports : from;
 	fact_set(f, FACT_START_SECONDS, (double)(step - from) / 1e9);
 	fact_set_subject(f, FACT_START_SECONDS, 0, marked ? "steps" : "imports");
+	f->v[FACT_START_SECONDS].place =
+	    stretch_place(s, from, step); /* its text says what it is */
 	fact_set(f, FACT_START_SHARE,
 		 s->whole_seconds > 0 ? (double)(step - from) / 1e9 / s->whole_seconds : 0);
 }

@@ -83,6 +83,8 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_START_WORKERS, PHASE_BY_FRAME, "multiprocessing/", "BaseProcess.start|Popen.__init__|Popen._launch|Pool.__init__|_repopulate_pool*|spawnv_passfds|fork_exec|_launch" },
 
 	{ TOPIC_DATA_PARALLEL, PHASE_BY_FRAME, "torch/nn/parallel/data_parallel.py|torch/nn/parallel/replicate.py|torch/nn/parallel/scatter_gather.py|torch/nn/parallel/parallel_apply.py|torch/nn/parallel/comm.py", "" },
+	/* By hand: asked for only where one process works on several GPUs. */
+	{ TOPIC_DATA_PARALLEL, PHASE_BY_FRAME, "", "replicate|replicate_*|*_replicate|*_replicas|scatter|scatter_*|gather|gather_*|parallel_apply|broadcast_weights|broadcast_parameters|broadcast_params|broadcast_model" },
 
 	{ TOPIC_OPTIMIZER, PHASE_BY_FRAME, "torch/optim/|optax/|keras/src/optimizers/|keras/optimizers/|mxnet/optimizer/|mxnet/gluon/trainer.py", "" },
 

@@ -24,6 +24,7 @@ static const struct stall stall = {
 	.likely = 0.85,
 	.much = 1,
 	.confidence = 0.85,
+	.pauses = true,
 };
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -8,7 +8,8 @@
  *
  * What is won without them: the time the first thread waited, where it is the one that works; else
  * the share of the time in which somebody was ready that they waited. The smaller of both is the
- * lower bound, and nothing is won beyond the cores the others had and the job could fill.
+ * lower bound, and nothing is won beyond the cores the others had and the job could fill, nor beyond the time its
+ * GPU is idle: who waits for a CPU while the GPU has work to do holds nobody up.
  */
 #include "explain/rule.h"
 
@@ -67,7 +68,7 @@ static void say(struct finding *x, const struct facts *f, const struct fact *los
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double allowed, used, others, room;
+	double allowed, used, others, room, busy;
 	struct fact lost;
 	enum answer a;
 
@@ -84,13 +85,16 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (!lost_share(f, &lost))
 		return ANSWER_NO;
 	a = answer_and(answer_not(rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o)),
-		       rule_at_least(f, FACT_THREADS_ALONE, 0, o));
+		       answer_and(rule_at_least(f, FACT_THREADS_ALONE, 0, o),
+				  rule_at_least(f, FACT_GPU_BUSY, 0, o)));
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f, &lost, allowed);
 	used = fact_or(f, FACT_CORES_USED, 0);
 	room = fmin(fmin(used + others, allowed), f->v[FACT_THREADS_ALONE].value);
-	rule_gain_of_share(x, &lost, used > 0 ? room / used : INFINITY);
+	room = used > 0 ? room / used : INFINITY;
+	busy = f->v[FACT_GPU_BUSY].value;
+	rule_gain_of_share(x, &lost, busy > 0 ? fmin(room, 1 / busy) : room);
 	snprintf(x->then, sizeof(x->then), "its own work");
 	x->confidence = 0.8;
 	return ANSWER_YES;

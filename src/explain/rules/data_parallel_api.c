@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * data_parallel_api: one process hands its model out to several GPUs in each step (torch's DataParallel): copies,
- * threads that share one GIL, and the first GPU collects everything.
+ * data_parallel_api: one process hands its model out to several GPUs in each step (torch's DataParallel, or the same
+ * by hand): copies, threads that share one GIL, and the first GPU collects everything.
+ *
+ * Not to be taken for it: the same functions in a process that works on one GPU (there is nothing to hand out, or
+ * they are the exchange of ranks), and waiting for what the GPUs compute.
  *
  * Gain: what handing out takes, at the least; with a process for each GPU the GIL is no longer shared.
  */
@@ -23,7 +26,7 @@ static const struct stall stall = {
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
-	return stall_check(&stall, f, o);
+	return answer_and(rule_at_least(f, FACT_GPU_DRIVEN, 2, o), stall_check(&stall, f, o));
 }
 
 const struct rule data_parallel_api_rule = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * evaluation_share: how much of the time is evaluation. Not a fault: a note, from which one may decide to
- * evaluate less often or with larger batches.
+ * evaluate less often or with larger batches. How busy the GPU is says nothing against it: evaluation keeps it so.
  */
 #include "explain/stall.h"
 
@@ -17,6 +17,7 @@ static const struct stall stall = {
 	.likely = 0.5,
 	.much = 0.9,
 	.confidence = 0.8,
+	.on_gpu = true,
 	.note = true,
 };
 

@@ -22,6 +22,7 @@ static const struct stall stall = {
 	.likely = 0.9,
 	.much = 1,
 	.confidence = 0.8,
+	.pauses = true,
 };
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -5,7 +5,8 @@
  * names it as the limit.
  *
  * Not to be taken for it: kernels that only wait for other ranks (collectives spin on the GPU: the
- * training thread waits for them, or few of its units have work), and kernels of other programs.
+ * training thread waits for them, or few of its units have work), and kernels of other programs or of another
+ * training of the same job.
  *
  * A training thread that waits for data or loads it while the GPU is busy is no stall: it is ahead.
  */
@@ -20,6 +21,17 @@ static const double comm_most = 0.20;   /* of the training thread's time */
 static const double filled_least = 0.2; /* of the GPU's units, where it is known */
 static const double others_most = 0.05;
 static const double held_least = 0.05; /* of its busy time: its clock may be what can be fixed */
+
+/* Pauses that a GPU with this little idle time loses by all the same: no rule for them has been silenced by it. */
+static bool pauses(const struct facts *f)
+{
+	double share =
+	    fmax(fact_or(f, FACT_DOING_CHECKPOINT, 0), fact_or(f, FACT_DOING_COMPILE, 0));
+
+	share = fmax(share, fact_or(f, FACT_DOING_GC, 0));
+	share = fmax(share, fact_or(f, FACT_DOING_START_WORKERS, 0));
+	return fmin(share, 1 - f->v[FACT_GPU_BUSY_LEAST].value) >= held_least;
+}
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
@@ -36,13 +48,14 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	a = answer_not(rule_at_least(f, FACT_GPU_OTHERS, 1, o));
 	if (a == ANSWER_NO)
 		a = answer_not(rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_most, o));
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_SIBLINGS_BUSY, others_most, o)));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_TIME_COMM_WAIT, comm_most, o)));
 	if (a != ANSWER_YES)
 		return a;
 	num_percent(f->v[FACT_GPU_BUSY_LEAST].value, busy, sizeof(busy));
 	held = fmax(fact_or(f, FACT_GPU_HELD, 0), fact_or(f, FACT_GPU_HELD_POWER, 0));
 	snprintf(x->title, sizeof(x->title), "GPU-bound, %s busy%s", busy,
-		 held < held_least ? ": nothing to fix here" : "");
+		 held < held_least && !pauses(f) ? ": nothing to fix here" : "");
 	rule_because(x, f, FACT_GPU_BUSY_LEAST, "%s is busy %s of the time",
 		     f->v[FACT_GPU_BUSY_LEAST].text, busy);
 	rule_because(x, f, FACT_TIME_GPU_WAIT, "the training thread waits for it %s of its time",

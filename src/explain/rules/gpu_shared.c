@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_shared: a program outside of the job runs kernels on a GPU the job uses. The driver gives both
- * turns, so each waits for the other.
+ * gpu_shared: a program outside of the job runs kernels on a GPU the job uses, or several trainings of the job
+ * itself run theirs on the same one. The driver gives them turns, so each waits for the other.
  *
  * Not to be taken for it: programs that only have a context or memory there (a desktop, a notebook
  * that idles), other partitions of the same GPU (MIG), and sharing on purpose through MPS: a note.
  *
  * Gain: while their kernels run, ours wait, if we have any to run. They had the share o of the time;
  * of what they left we used j/(1-o), and as often we wanted it while they had it: w = o * j/(1-o), at
- * most o. Nothing is won where kernels fit side by side or never met: from 1 to 1/(1-o).
+ * most o. Nothing is won where kernels fit side by side or never met: from 1 to 1/(1-o). Among trainings of the
+ * job that is what each of them gains with a GPU of its own.
  */
 #include "explain/rule.h"
 
@@ -40,27 +41,59 @@ static void say(struct finding *x, const struct facts *f, double others)
 		 "run one after the other");
 }
 
-static enum answer check(const struct facts *f, struct opinion *o)
+static void say_siblings(struct finding *x, const struct facts *f, double others)
 {
-	struct finding *x = &o->finding;
-	double others, job;
-	enum answer a = rule_at_least(f, FACT_GPU_OTHERS, 1, o);
+	double n = f->v[FACT_GPU_SIBLINGS].value;
+	const char *gpu = f->v[FACT_GPU_SIBLINGS].text;
+	char a[32];
 
-	if (a != ANSWER_YES)
-		return a;
-	a = rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_least, o);
-	if (a != ANSWER_YES)
-		return a;
-	others = fmin(f->v[FACT_GPU_OTHERS_BUSY].value, 0.95);
-	say(x, f, others);
+	snprintf(x->title, sizeof(x->title),
+		 "%.24s is shared by %.0f trainings of this job: each finds it busy %s of the time",
+		 gpu, n, num_percent(others, a, sizeof(a)));
+	rule_because(x, f, FACT_GPU_SIBLINGS, "%.0f processes of the job train on %s", n, gpu);
+	rule_because(x, f, FACT_GPU_SIBLINGS_BUSY, "kernels of the others run %s of the time",
+		     num_percent(others, a, sizeof(a)));
+	rule_because(x, f, FACT_GPU_BUSY, "it is busy %s of the time",
+		     num_percent(fact_or(f, FACT_GPU_BUSY, 0), a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "give each training a GPU of its own (CUDA_VISIBLE_DEVICES for each process, "
+		 "cuda:LOCAL_RANK for ranks), or run one after the other: together they get no "
+		 "more done than the GPU can");
+}
+
+/* w of the text above, as a speedup; job: NAN not known, then the middle of the range. */
+static void gain(struct finding *x, double others, double job)
+{
 	x->has_gain = true;
 	x->low = 1;
 	x->high = 1 / (1 - others);
-	/* Not known how much the job used: the middle of the range. */
-	x->speedup = sqrt(x->high);
-	if (fact_value(f, FACT_GPU_JOB_BUSY, &job))
-		x->speedup = 1 / (1 - others * fmin(1, job / (1 - others)));
+	x->speedup = isfinite(job) ? 1 / (1 - others * fmin(1, job / (1 - others))) : sqrt(x->high);
 	x->cost = 1 - 1 / x->speedup;
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	double others, n;
+	enum answer foreign = rule_at_least(f, FACT_GPU_OTHERS, 1, o), own, a;
+
+	if (foreign == ANSWER_YES)
+		foreign = rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_least, o);
+	own = answer_and(rule_at_least(f, FACT_GPU_SIBLINGS, 2, o),
+			 rule_at_least(f, FACT_GPU_SIBLINGS_BUSY, others_least, o));
+	a = answer_or(foreign, own);
+	if (a != ANSWER_YES)
+		return a;
+	if (foreign == ANSWER_YES) {
+		others = fmin(f->v[FACT_GPU_OTHERS_BUSY].value, 0.95);
+		say(x, f, others);
+		gain(x, others, fact_or(f, FACT_GPU_JOB_BUSY, NAN));
+	} else {
+		n = f->v[FACT_GPU_SIBLINGS].value;
+		others = fmin(f->v[FACT_GPU_SIBLINGS_BUSY].value, 0.95);
+		say_siblings(x, f, others);
+		gain(x, others, others / (n - 1));
+	}
 	x->confidence = 0.6;
 	x->note = fact_or(f, FACT_GPU_MPS, 0) > 0.5;
 	return ANSWER_YES;

@@ -119,6 +119,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, then(f, LOADING_BEST, 5), then(f, LOADING_LIKELY, 2.5),
 			  then(f, LOADING_WORST, 1.3));
 	snprintf(x->then, sizeof(x->then), "%s", loading_then(f, 1 / x->speedup, 0, "the loading"));
+	x->note = loading_of_one_rank(f);
 	x->confidence = 0.7;
 	return ANSWER_YES;
 }

@@ -2,7 +2,8 @@
  *
  * idle_job: the job holds a GPU and does nothing: a notebook nobody sits at, a program that has finished and
  * not ended, one that waits for somebody. Or it hung: a training that used no CPU and no GPU for its last minute
- * or for most of its time, and waited for something that did not come, until it was stopped or gave up.
+ * or for most of its time, and waited for something that did not come, until it was stopped or gave up. Or it has
+ * trained, and then held its GPU for long without using it: a note, it may have had something to wait for.
  *
  * Not to be taken for it: a training that waits for data, storage or other ranks, and a machine whose GPU
  * nothing of the job is on; for a hang: who sleeps or polls (it waits for its time, or for somebody to serve),
@@ -23,6 +24,8 @@ static const double watched_least = 20; /* seconds */
 static const double hang_least = 60, hang_short = 20,
 		    hang_most = 0.5;   /* seconds, share of the run */
 static const double waits_least = 0.8; /* of that time */
+static const double tail_short = 5, tail_share = 0.3,
+		    tail_long = 60; /* seconds and share of the run, or seconds */
 
 static enum answer hung(const struct facts *f, struct opinion *o)
 {
@@ -98,20 +101,55 @@ static void say_idle(struct finding *x, const struct facts *f)
 	x->confidence = 0.85;
 }
 
+/* Who goes on may begin again any moment: that takes longer to tell. */
+static enum answer lingers(const struct facts *f, struct opinion *o)
+{
+	enum answer r = answer_and(rule_at_least(f, FACT_TAIL, tail_short, o),
+				   rule_at_least(f, FACT_TAIL_SHARE, tail_share, o));
+
+	return answer_or(rule_at_least(f, FACT_TAIL, tail_long, o),
+			 answer_and(r, rule_at_least(f, FACT_RUN_DONE, 1, o)));
+}
+
+static void say_lingers(struct finding *x, const struct facts *f)
+{
+	char a[32], b[24];
+
+	rule_where(x, f, FACT_TAIL);
+	num_seconds(f->v[FACT_TAIL].value, a, sizeof(a));
+	num_percent(f->v[FACT_TAIL_SHARE].value, b, sizeof(b));
+	snprintf(x->title, sizeof(x->title),
+		 "the job held a GPU for its last %s (%s of the run) and did nothing", a, b);
+	rule_because(x, f, FACT_TAIL,
+		     "in its last %s it used no CPU, and nothing ran on its GPU%s%s", a,
+		     f->v[FACT_TAIL].place ? "; it was at " : "", f->v[FACT_TAIL].text);
+	rule_because(x, f, FACT_GPU_USED, "it has a context on %.0f GPU%s",
+		     f->v[FACT_GPU_USED].value, f->v[FACT_GPU_USED].value > 1.5 ? "s" : "");
+	snprintf(x->fix, sizeof(x->fix),
+		 "end it when the training is over, or free the GPU before what comes behind");
+	x->note = true;
+	x->cost = f->v[FACT_TAIL_SHARE].value;
+	x->confidence = 0.8;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	enum answer hang = hung(f, o), idle = ANSWER_NO;
+	enum answer hang = hung(f, o), idle = ANSWER_NO, tail = ANSWER_NO;
 
 	if (hang == ANSWER_YES) {
 		say_hung(x, f);
 		return hang;
 	}
-	if (fact_or(f, FACT_GPU_COUNT, 0) > 0)
+	if (fact_or(f, FACT_GPU_COUNT, 0) > 0) {
 		idle = holds_a_gpu(f, o);
+		tail = lingers(f, o);
+	}
 	if (idle == ANSWER_YES)
 		say_idle(x, f);
-	return answer_or(hang, idle);
+	else if (tail == ANSWER_YES)
+		say_lingers(x, f);
+	return answer_or(answer_or(hang, idle), tail);
 }
 
 const struct rule idle_job_rule = { .cause = "idle_job", .needs_s = 0, .check = check };

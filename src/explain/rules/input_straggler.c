@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * input_straggler: one rank gets its data later than the others, and all wait for it in the next collective.
- * Either always the same rank, or each in turn: then all wait about equally and only the steps tell.
+ * Either always the same rank, or each in turn: then all wait about equally and only the steps tell. Steps that
+ * tell how long each rank waited for data will do without any stack, if the ranks end them together.
  *
  * Not to be taken for it: a rank that computes longer (compute_straggler), an exchange that takes long for
  * everybody (exposed_communication), ranks that all wait for data alike (too_few_workers), and processes that
@@ -92,7 +93,7 @@ static void say(struct finding *x, const struct facts *f, bool same)
 		     "others %s",
 		     who, num_percent(f->v[FACT_RANKS_DATA].value, a, sizeof(a)),
 		     num_percent(f->v[FACT_RANKS_DATA].value - late->value, b, sizeof(b)));
-	if (same)
+	if (same && f->v[FACT_RANKS_WAITING].known)
 		rule_because(x, f, FACT_RANKS_DATA_AWAITED,
 			     "the others wait in collectives or for the device %s of the time more "
 			     "than it does",
@@ -103,6 +104,11 @@ static void say(struct finding *x, const struct facts *f, bool same)
 		     num_percent(fact_or(f, FACT_RANKS_DATA_UNEVEN, 0), a, sizeof(a)));
 	rule_because(x, f, FACT_RANKS_DATA_SAME, "the same rank waits longest in %s of the steps",
 		     num_percent(fact_or(f, FACT_RANKS_DATA_SAME, 0), a, sizeof(a)));
+	if (!f->v[FACT_RANKS_WAITING].known)
+		rule_because(x, f, FACT_RANKS_APART,
+			     "all ranks end each step within %s of its time: they wait for each "
+			     "other",
+			     num_percent(fact_or(f, FACT_RANKS_APART, 0), a, sizeof(a)));
 	rule_because(x, f, FACT_RANKS, "%.0f ranks here", f->v[FACT_RANKS].value);
 }
 

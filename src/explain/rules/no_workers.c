@@ -121,7 +121,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, k,
 			      share / k > 1 - share ? "the loading" : "its own work"));
-	x->note = p->value < share_finding;
+	x->note = p->value < share_finding || loading_of_one_rank(f);
 	x->confidence = 0.85;
 	return ANSWER_YES;
 }

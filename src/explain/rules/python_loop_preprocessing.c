@@ -90,6 +90,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		snprintf(x->then, sizeof(x->then), "%s",
 			 1 / x->speedup > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work"
 									      : "GPU-bound");
+	x->note = loading_of_one_rank(f);
 	x->confidence = fact_or(f, FACT_LOAD_NATIVE, 0) > 0.5 ? 0.85 : 0.6;
 	return ANSWER_YES;
 }

@@ -21,6 +21,7 @@ static const struct stall stall = {
 	.likely = 0.9,
 	.much = 1,
 	.confidence = 0.7,
+	.pauses = true,
 	.repeats = true,
 };
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double seconds_least = 10, share_least = 0.2;
+static const double seconds_least = 5, share_least = 0.2;
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
@@ -26,6 +26,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 
 	if (r != ANSWER_YES)
 		return r;
+	rule_where(x, f, FACT_START_SECONDS);
 	num_seconds(f->v[FACT_START_SECONDS].value, a, sizeof(a));
 	num_percent(f->v[FACT_START_SHARE].value, b, sizeof(b));
 	snprintf(x->title, sizeof(x->title), "the start took %s, %s of the run", a, b);

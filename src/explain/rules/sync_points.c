@@ -4,10 +4,11 @@
  * meanwhile it prepares nothing, so that afterwards the device waits for it.
  *
  * Not to be taken for it: a device that is busy all the time: there the wait only shows how long it works, and
- * without it the training would wait elsewhere.
+ * without it the training would wait elsewhere; a device that is idle because the training waits for data, saves,
+ * logs or the like.
  *
  * Gain: what training thread and device do would overlap: the longer of both, instead of their sum. So not the
- * wait itself is won but the time the device is idle, at most.
+ * wait itself is won but the time the device is idle, at most, less what it is so for something else.
  */
 #include "explain/loading.h"
 #include "explain/stall.h"
@@ -17,13 +18,21 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double wait_least = 0.10, idle_least = 0.10, data_most = 0.5;
+static const double wait_least = 0.10, idle_least = 0.10, other_most = 0.5, comm_least = 0.05;
+
+/* What a training may be about while the device is idle, each with a name of its own. */
+static const enum fact_id others[] = { FACT_TIME_DATA_WAIT, FACT_TIME_DATA_LOAD,
+				       FACT_TIME_COMM_WAIT, FACT_DOING_CHECKPOINT,
+				       FACT_DOING_LOG,      FACT_DOING_UPLOAD,
+				       FACT_DOING_COMPILE,  FACT_DOING_START_WORKERS,
+				       FACT_DOING_GC };
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *w = &f->v[FACT_DOING_READ_BACK];
-	double idle, data;
+	double idle, other = 0;
 	char a[24];
 	enum answer r = answer_and(rule_at_least(f, FACT_DOING_READ_BACK, wait_least, o),
 				   rule_at_least(f, FACT_DEVICE_IDLE, idle_least, o));
@@ -31,13 +40,15 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	r = answer_and(
 	    r, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0.01, o),
 			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o))));
-	r = answer_and(r, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));
+	for (int i = 0; i < OTHERS; i++)
+		r = answer_and(r, rule_at_least(f, others[i], 0, o));
 	if (r != ANSWER_YES)
 		return r;
-	/* While the device is idle the training mostly waits for data, or loads: that is what to fix. */
-	data = fact_or(f, FACT_TIME_DATA_WAIT, 0) + fact_or(f, FACT_TIME_DATA_LOAD, 0);
+	/* While the device is idle the training mostly waits for data, say: that is what to fix. */
+	for (int i = 0; i < OTHERS; i++)
+		other += f->v[others[i]].value;
 	idle = f->v[FACT_DEVICE_IDLE].value;
-	if (data > data_most * idle)
+	if (other > other_most * idle)
 		return ANSWER_NO;
 	num_percent(w->value, a, sizeof(a));
 	rule_where(x, f, FACT_DOING_READ_BACK);
@@ -55,6 +66,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, stall_then(f, w->high), stall_then(f, w->value * 0.9),
 			  stall_then(f, w->low * 0.3));
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. */
+	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least;
 	x->confidence = 0.75;
 	return ANSWER_YES;
 }

@@ -22,7 +22,8 @@
 
 static const double wait_least = 0.05;
 static const double core_least = 0.6; /* of what a worker uses */
-static const double busy_least = 0.80, idle_most = 0.10, queued_most = 0.20, storage_most = 0.20;
+static const double busy_least = 0.80, idle_most = 0.10, alone_idle_most = 0.20, queued_most = 0.20,
+		    storage_most = 0.20;
 
 struct cost {
 	double each; /* of a worker's time, for every other that is added */
@@ -84,8 +85,10 @@ static void say(struct finding *x, const struct facts *f, double now, int more)
 
 static enum answer both_sides(const struct facts *f, struct opinion *o)
 {
+	/* One worker alone holds up nobody behind it: it is idle while the training has enough for a moment. */
+	double idle = f->v[FACT_LOADER_WORKERS].value < 1.5 ? alone_idle_most : idle_most;
 	enum answer a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, busy_least, o),
-				   answer_not(rule_at_least(f, FACT_LOADER_IDLE, idle_most, o)));
+				   answer_not(rule_at_least(f, FACT_LOADER_IDLE, idle, o)));
 
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_QUEUED, queued_most, o)));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_STORAGE, storage_most, o)));
@@ -127,6 +130,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, more - now,
 			      now / more > 1 - wait ? "the loading" : "its own work"));
+	x->note = loading_of_one_rank(f);
 	x->confidence = 0.8;
 	return ANSWER_YES;
 }

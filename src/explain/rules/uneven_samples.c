@@ -18,12 +18,29 @@
 #include <stdio.h>
 
 static const double wait_least = 0.05, idle_least = 0.10, workers_least = 1.5;
+static const double prefetch_most = 32; /* batches of each worker: they are in memory */
 static const double pin_most = 0.6, storage_most = 0.5;
+
+/* Standard deviation of a batch's cost, of its mean: no data set has more. And how near to what really happens
+ * (a step of 1) the what-if then has to come. */
+static const double spread_most = 3, explained_least = 0.93;
+
+/* Could batches that differ make the training wait as it does? Workers that are idle nearly always cannot:
+ * then it is the handing over, or a pause behind which all begins anew. */
+static enum answer explains(const struct facts *f, struct opinion *o)
+{
+	struct pipeline p;
+
+	if (!loading_pipeline(f, LOADING_LIKELY, &p))
+		return rule_cannot_tell(o, "too little is known of the loading to play it through");
+	p.cv = spread_most;
+	return pipeline_step(&p) >= explained_least ? ANSWER_YES : ANSWER_NO;
+}
 
 /* The spread with which the what-if takes as long as it really does: 1. */
 static double spread_of_now(struct pipeline p)
 {
-	double low = 0, high = 3;
+	double low = 0, high = spread_most;
 
 	for (int i = 0; i < 8; i++) {
 		p.cv = (low + high) / 2;
@@ -83,7 +100,7 @@ static void say(struct finding *x, const struct facts *f)
 		 "like size into a batch");
 	snprintf(x->edit, sizeof(x->edit),
 		 "DataLoader(..., prefetch_factor=%.0f)  # torch 2.7 and later: in_order=False",
-		 2 * fact_or(f, FACT_LOADER_PREFETCH, 2));
+		 fmin(4 * fact_or(f, FACT_LOADER_PREFETCH, 2), prefetch_most));
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)
@@ -100,6 +117,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a == ANSWER_YES)
 		a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, 0, o),
 			       loading_is_for_training(f, o));
+	if (a == ANSWER_YES)
+		a = explains(f, o);
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);

@@ -7,8 +7,13 @@
  * anew for each epoch.
  *
  * Gain: none on speed, until the memory is full.
+ *
+ * Where proportional memory was rarely read, what grows is the memory of the group or the machine, beyond what the
+ * processes of the job show: another program that grows at the same time looks the same, so it is a note.
  */
 #include "explain/growing.h"
+
+#include <math.h>
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
@@ -26,7 +31,20 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		.edit = "self.files = np.array(files)",
 	};
 
-	return growing_check(&g, f, o);
+	const char *whose = f->v[FACT_WORKERS_LEAK].text;
+	enum answer a = growing_check(&g, f, o);
+
+	if (a != ANSWER_YES || !whose[0])
+		return a;
+	rule_because(&o->finding, f, FACT_WORKERS_LEAK,
+		     "by so much the memory of the %s grows beyond what the job's processes show, "
+		     "and the workers copy enough pages for it",
+		     whose);
+	o->finding.note = true;
+	o->finding.cost = NAN;
+	o->finding.then[0] = '\0';
+	o->finding.confidence = 0.5;
+	return a;
 }
 
 const struct rule worker_memory_growth_rule = { .cause = "worker_memory_growth",

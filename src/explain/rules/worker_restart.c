@@ -21,6 +21,7 @@ static const struct stall stall = {
 	.likely = 1,
 	.much = 1,
 	.confidence = 0.8,
+	.pauses = true,
 	.repeats = true,
 };
 

@@ -183,6 +183,8 @@ static void parse_run(struct scenario *s, const struct words *w)
 			s->run.attached = true;
 		else if (strcmp(w->v[i], "hz") == 0)
 			s->run.hz = number(w, ++i);
+		else if (strcmp(w->v[i], "stacks") == 0)
+			s->stack_hz = number(w, ++i);
 		else
 			fail_msg("run: '%s'?", w->v[i]);
 	}

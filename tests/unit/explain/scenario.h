@@ -2,7 +2,7 @@
  *
  * A run from a few lines of text, for tests of facts, rules and renderers:
  *
- *	run 30                          seconds; also: run 30 hz 2 attached
+ *	run 30                          seconds; also: run 30 hz 2 attached stacks 2.5 (a second)
  *	exit 0                          or: signal 9
  *	rusage 58.2                     CPU seconds the kernel charged
  *	machine 16 2                    CPUs, threads per core
@@ -41,7 +41,7 @@
  *	include calm.inc                lines of a file beside this one
  *	# a comment
  *
- * Stacks are 50 samples a second, a slice a second; time that no `does` tells of has no samples.
+ * Stacks are 50 samples a second unless said, a slice a second; time that no `does` tells of has no samples.
  *
  * Without @ID a metric is of the first entity of its kind.
  */
@@ -52,7 +52,7 @@
 #include "explain/verdict.h"
 #include "model/history.h"
 
-enum { SCENARIO_CURVE = 16, SCENARIO_STACK_HZ = 50, SCENARIO_FILES = 250 };
+enum { SCENARIO_CURVE = 16, SCENARIO_STACK_HZ = 50, SCENARIO_FILES = 400 };
 
 struct scenario_series {
 	enum metric_id metric;
@@ -113,7 +113,8 @@ struct scenario {
 	VEC(struct scenario_stack) stacks;
 	VEC(struct scenario_does) does;
 	VEC(struct scenario_mark) marks;
-	bool no_stacks; /* plays as if none had been read */
+	bool no_stacks;  /* plays as if none had been read */
+	double stack_hz; /* 0: SCENARIO_STACK_HZ */
 };
 
 /* Fails the test with the line's number when it makes no sense. */

@@ -171,13 +171,15 @@ static void put_book(const struct stack_book *b, struct frame *f)
 }
 
 /* Samples up to a second: rounded there and not in each slice, so that shares stay exact. */
-static double samples_until(const struct scenario_does *x, double from, double to)
+static double samples_until(const struct scenario_does *x, double hz, double from, double to)
 {
-	return to > from ? floor(SCENARIO_STACK_HZ * x->share * (to - from) + 0.5) : 0;
+	return to > from ? floor(hz * x->share * (to - from) + 0.5) : 0;
 }
 
 void scenario_put_stacks(const struct scenario *s, struct frame *f, double to)
 {
+	double hz = s->stack_hz > 0 ? s->stack_hz : SCENARIO_STACK_HZ;
+
 	if (s->no_stacks || !s->does.n)
 		return;
 	if (to < 1.5)
@@ -192,9 +194,9 @@ void scenario_put_stacks(const struct scenario *s, struct frame *f, double to)
 		scenario_life(s, row.entity, &from, &end);
 		from = fmax(from, x->from);
 		end = x->to >= 0 ? fmin(end, x->to) : end;
-		row.count = (uint32_t)(samples_until(x, from, fmin(to, end)) -
-				       samples_until(x, from, fmin(to - 1, end)));
-		row.weight_ns = (int64_t)row.count * (1000000000 / SCENARIO_STACK_HZ);
+		row.count = (uint32_t)(samples_until(x, hz, from, fmin(to, end)) -
+				       samples_until(x, hz, from, fmin(to - 1, end)));
+		row.weight_ns = llround(row.count * (1e9 / hz));
 		if (row.count)
 			frame_stack(f, &row);
 	}

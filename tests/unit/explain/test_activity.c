@@ -390,6 +390,68 @@ static void native_program(void **state)
 	close_world(&x);
 }
 
+/* A worker that was forked has its parent's stack below its own: it waits for work, not for data, and it is in
+ * no loader's __iter__. */
+static void forked(void **state)
+{
+	const struct activity *a;
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x,
+		   "place 30 " SITE "torch/utils/data/dataloader.py 381 DataLoader._get_iterator\n"
+		   "place 31 /usr/lib/python3.11/multiprocessing/process.py 314 "
+		   "BaseProcess._bootstrap\n"
+		   "stack 30 = 1 30 31 9 10\nstack 31 = 1 30 31 9 4\nstack 32 = 1 8 31 9 12\n"
+		   "process 21 101 python3 20\nthread 31 21 101 python3\n"
+		   "does 30 4 running 1\ndoes 31 30 poll 0.5 on pipe\ndoes 31 31 running 0.3\n"
+		   "does 31 32 running 0.2\n");
+	a = &x.scene.activity;
+	t = thread_of(&x, 31);
+	assert_int_equal(t->role, ROLE_LOADER_WORKER);
+	assert_true(close_to(t->state[TIME_IDLE], 5));
+	assert_true(close_to(t->state[TIME_DATA_LOAD], 5));
+	assert_true(close_to(t->state[TIME_DATA_WAIT], 0));
+	for (size_t i = t->row; i < t->row + t->n_rows; i++)
+		assert_int_equal(a->rows.v[i].topics, 0);
+	close_world(&x);
+}
+
+/* What the head of the loop that trains runs makes its batches, whatever it is called; not so in a function that
+ * calls no framework, in the body of the loop, or in a library's iterator. */
+static void loop_head(void **state)
+{
+	static const char more[] =
+	    "place 40 /home/u/train.py 40 main source for rows in table(path):\n"
+	    "place 41 /home/u/train.py 41 main source loss = model(rows)\n"
+	    "place 42 /home/u/table.py 7 table source rows.append(float(v))\n"
+	    "place 43 /home/u/train.py 42 main source score(rows)\n"
+	    "place 44 /home/u/tool.py 3 sum_up source for rows in table(path):\n"
+	    "place 45 " SITE "more/itertools.py 3 chunked\n"
+	    "stack 40 = 41 5\nstack 41 = 40 42\nstack 42 = 43 42\nstack 43 = 44 42\n"
+	    "stack 44 = 40 45\nstack 45 = 40 45 42\n";
+	struct world x;
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "%sdoes 30 40 running 0.3\ndoes 30 41 running 0.1\ndoes 30 42 running 0.2\n"
+		 "does 30 43 running 0.1\ndoes 30 44 running 0.1\ndoes 30 45 running 0.1\n"
+		 "does 30 41 file 0.1\n",
+		 more);
+	open_world(&x, text);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DISPATCH], 3));
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], 3));
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 4));
+	close_world(&x);
+	/* no framework: a loop over rows is what any program has */
+	snprintf(text, sizeof(text), "%sdoes 30 41 running 0.5\ndoes 30 42 running 0.5\n", more);
+	open_world(&x, text);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 10));
+	close_world(&x);
+}
+
 static void wilson(void **state)
 {
 	(void)state;
@@ -427,6 +489,8 @@ int main(void)
 		cmocka_unit_test(levels),
 		cmocka_unit_test(imports),
 		cmocka_unit_test(native_program),
+		cmocka_unit_test(forked),
+		cmocka_unit_test(loop_head),
 		cmocka_unit_test(wilson),
 		cmocka_unit_test(without),
 		cmocka_unit_test(no_device),

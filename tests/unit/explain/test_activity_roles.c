@@ -88,6 +88,16 @@ static void loading_child(void **state)
 	assert_true(close_to(thread_of(&x, 31)->state[TIME_IDLE], 1));
 	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 9));
 	close_world(&x);
+	/* imports, and time without a stack, are most of a short life */
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "place 30 /usr/lib/python3.9/multiprocessing/process.py 300 _bootstrap\n"
+		       "place 31 train.py 22 load_item\n"
+		       "place 32 <frozen~importlib._bootstrap> 1176 _find_and_load\n"
+		       "stack 32 = 30 31\nstack 33 = 32\n"
+		       "does 30 11 running 1\ndoes 31 33 running 0.5\n"
+		       "does 31 0 running 0.2\ndoes 31 32 running 0.3\n");
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
+	close_world(&x);
 }
 
 static void in_a_thread(void **state)

@@ -385,6 +385,14 @@ static void share_gain(void **state)
 	assert_non_null(strstr(x->title, "other.py (pid 900)"));
 	verdict_done(&v);
 	scenario_done(&s);
+	/* two of the job's own, that have 98 % between them by the GPU's own figure, each half of it */
+	judge_file("gpu-shared-yes-siblings", &s, &v);
+	x = found(&v, "gpu_shared");
+	assert_true(close_to(x->high, 1 / 0.51));
+	assert_true(close_to(x->speedup, 1 / (1 - 0.49 * 0.49 / 0.51)));
+	assert_non_null(strstr(x->title, "GPU 0 is shared by 2 trainings of this job"));
+	verdict_done(&v);
+	scenario_done(&s);
 	judge_file("gpu-idle-yes-mask", &s, &v);
 	x = found(&v, "idle_gpus");
 	assert_true(close_to(x->high, 2) && x->low == 1 && close_to(x->speedup, sqrt(2)));

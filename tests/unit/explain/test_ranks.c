@@ -125,6 +125,37 @@ static void in_turn(void **state)
 	told_done(&t);
 }
 
+/* 35 % against 5 % as the ranks tell it themselves, without a stack. */
+static void late_by_marks(void **state)
+{
+	static struct facts f;
+	struct told t;
+	const struct finding *x;
+
+	(void)state;
+	tell(&t, "ranks-input-yes-marks");
+	x = found(&t, "input_straggler");
+	assert_non_null(strstr(x->title, "rank 1 (pid 1001)"));
+	assert_true(near(x->speedup, 1 / (1 - 0.30), 0.03));
+	assert_true(evidence(x, "ranks.apart")->value < 0.01);
+	told_done(&t);
+	facts_of("ranks-blind-marks-apart", &f);
+	assert_true(f.v[FACT_RANKS_DATA_LATE].known && f.v[FACT_RANKS_APART].value > 0.1);
+	assert_false(f.v[FACT_RANKS_DATA_AWAITED].known);
+}
+
+/* Few samples: what is far beyond their interval is told, the rest is not. */
+static void few_samples(void **state)
+{
+	static struct facts few;
+
+	(void)state;
+	facts_of("ranks-input-yes-few", &few);
+	assert_true(few.v[FACT_RANKS_DATA_LATE].low > 0.05);
+	facts_of("ranks-blind-few", &few);
+	assert_false(few.v[FACT_RANKS_DATA_LATE].known);
+}
+
 /* One of four has 96 % work of its own, the others 65 %: evenly 72.75 % each, or as the others 65 %. */
 static void late_work(void **state)
 {
@@ -223,9 +254,10 @@ static void unseen_rank(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(late_data),    cmocka_unit_test(in_turn),
-		cmocka_unit_test(late_work),    cmocka_unit_test(exchange),
-		cmocka_unit_test(side_by_side), cmocka_unit_test(unseen_rank),
+		cmocka_unit_test(late_data),     cmocka_unit_test(in_turn),
+		cmocka_unit_test(late_work),     cmocka_unit_test(exchange),
+		cmocka_unit_test(side_by_side),  cmocka_unit_test(unseen_rank),
+		cmocka_unit_test(late_by_marks), cmocka_unit_test(few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
