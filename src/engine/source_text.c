@@ -9,12 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -78,22 +76,6 @@ static void source_free(struct source_text *s)
 	free(s);
 }
 
-/* Without opening it: what is behind a name may be a FIFO whose writer would be let go, or a device that
- * does something. Links lead nowhere outside of `folder` (its root is the process's), as they would not
- * for the process. Linux 5.6; before that, or where a filter refuses it, there is no source. */
-static int find_file(const char *folder, const char *path, bool in_root)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve =
-				    RESOLVE_NO_MAGICLINKS | (in_root ? RESOLVE_IN_ROOT : 0) };
-	int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	long fd = dir < 0 ? -1 : syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-	if (dir >= 0)
-		close(dir);
-	return (int)fd;
-}
-
 /* Opening a file breaks the lease another process has on it, by a signal that kills who did not expect it.
  * "1: LEASE  ACTIVE    WRITE 4711 fe:00:393218 0 EOF". */
 static bool is_leased(const struct stat *st)
@@ -155,7 +137,7 @@ static char *read_source(const struct question *q, size_t *ret_n)
 	int fd;
 
 	snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)q->pid, absolute ? "root" : "cwd");
-	fd = find_file(folder, q->file, absolute);
+	fd = io_find(folder, q->file, absolute);
 	if (fd < 0)
 		return NULL;
 	text = read_whole(fd, q->started_ns, ret_n);

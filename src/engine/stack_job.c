@@ -75,6 +75,8 @@ static void proc_free(struct stack_proc *p)
 		native_close(p->native);
 	py_stacks_done(&p->stacks);
 	map_done(&p->places);
+	for (size_t i = 0; i < p->threads.n; i++)
+		vec_done(&p->threads.v[i].steps);
 	vec_done(&p->threads);
 	free(p);
 }
@@ -212,6 +214,8 @@ void stack_job_unlearn(struct stack_job *j, struct stack_proc *p)
 	}
 	p->py = NULL;
 	map_clear(&p->places);
+	for (size_t i = 0; i < p->threads.n; i++)
+		p->threads.v[i].steps.n = 0;
 	p->stacks.threads.n = p->stacks.frames.n = 0;
 	p->access = p->told = ACCESS_UNKNOWN;
 }
@@ -274,6 +278,7 @@ static void thread_drop(struct stack_job *j, struct stack_proc *p, uint32_t enti
 			continue;
 		if (t->watched)
 			native_perf_forget(j->perf, t->tid);
+		vec_done(&t->steps);
 		memmove(t, t + 1, (p->threads.n - i - 1) * sizeof(*t));
 		p->threads.n--;
 		return;
@@ -389,16 +394,17 @@ static int64_t try_attach(struct stack_job *j, struct stack_proc *p, int64_t now
 	return cost;
 }
 
-void stack_job_attach(struct stack_job *j, int64_t now_ns, double share)
+int64_t stack_job_attach(struct stack_job *j, int64_t now_ns, double share)
 {
 	int64_t spent = 0;
 	struct stack_proc *p;
 
 	if (!stack_purse_fill(&j->purse, now_ns, share * 1.5))
-		return;
+		return 0;
 	while (spent < ATTACH_MS * NS_PER_MS && (p = next_to_try(j, now_ns)) != NULL)
 		spent += try_attach(j, p, now_ns);
 	j->purse.left_ns -= spent;
+	return spent;
 }
 
 int64_t stack_job_next_try(const struct stack_job *j)

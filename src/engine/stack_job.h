@@ -17,7 +17,14 @@
 #include "stack/py/py.h"
 #include "stack/wait/wait.h"
 
-enum { STACK_NATIVE_DEPTH = 4 };
+/* Native callers inside of a Python line. Further out it is the line that counts. */
+enum { STACK_NATIVE_DEPTH = 24 };
+
+/* A frame of a Python stack, and the node of it with all that called it. */
+struct stack_step {
+	uint64_t frame; /* code << 32 | offset */
+	uint32_t node;
+};
 
 struct stack_thread {
 	pid_t tid;
@@ -30,10 +37,14 @@ struct stack_thread {
 	bool watched;         /* by perf */
 	int64_t asked_ns;     /* its native stack was asked for: when; 0: not */
 	int64_t ran_ns;       /* when it was last seen on a CPU */
-	/* Native callers of its last wait, innermost first: good while pc, sp and run time stand still. */
+	/* With the native callers of its last wait inside of its Python stack: good while pc, sp and run
+	 * time stand still, and that stack does. */
 	uint64_t pc, sp, run_ns;
-	uint32_t native[STACK_NATIVE_DEPTH]; /* places */
-	size_t n_native;
+	uint32_t callers_of, callers; /* nodes */
+	bool nameless;                /* not all have their names yet */
+	/* Its last Python stack, outermost first: most of it is the same at the next look, and is not
+	 * looked up again. */
+	VEC(struct stack_step) steps;
 };
 
 /* How a process is read, told once in an event. */
@@ -110,8 +121,8 @@ void stack_job_close(struct stack_job *j);
 /* One life of a frame, copied. */
 void stack_job_life(struct stack_job *j, const struct life *l, int64_t wall_ns, int64_t boot_ns);
 /* Looks for Python in processes that are due, for 2 ms or one. share: of a core, for all of stacks;
- * 0: any. */
-void stack_job_attach(struct stack_job *j, int64_t now_ns, double share);
+ * 0: any. Returns the CPU time it took, ns. */
+int64_t stack_job_attach(struct stack_job *j, int64_t now_ns, double share);
 /* When the next process is to be tried; INT64_MAX: none, or nothing is left for it now. */
 int64_t stack_job_next_try(const struct stack_job *j);
 /* What is known of its interpreter holds no longer. */

@@ -9,14 +9,13 @@
 #include "engine/stack_job.h"
 
 #include "base/clock.h"
+#include "engine/stack_callers.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum {
 	SWEEP_S = 10,
 	FIRST_LOOKS = 3,
-	UNWIND_MAX = 24,
 	MANY_THREADS = 8,
 	ASK_EVERY = 8,
 	HALF_DEPTH = (STACK_DEPTH_MAX - STACK_NATIVE_DEPTH) / 2 - 1,
@@ -56,10 +55,15 @@ static void count(struct stack_job *j, const struct stack_proc *p, struct stack_
 	stack_tally_add(j->tally, &r);
 }
 
+static uint64_t frame_key(const struct py_frame *f)
+{
+	return (uint64_t)f->code << 32 | (uint32_t)f->offset;
+}
+
 /* Place of a frame, resolved on first sight. */
 static uint32_t place_of(struct stack_job *j, struct stack_proc *p, const struct py_frame *f)
 {
-	uint64_t key = (uint64_t)f->code << 32 | (uint32_t)f->offset;
+	uint64_t key = frame_key(f);
 	struct py_function fn;
 	struct place place;
 	size_t known;
@@ -92,14 +96,14 @@ static uint32_t gap_place(struct stack_job *j)
 }
 
 /* Outermost first. Of a stack that is too deep the middle is left out, and a place says so. */
-static uint32_t node_of(struct stack_job *j, struct stack_proc *p, const struct py_thread *t,
-			uint8_t *flags)
+static uint32_t deep_node_of(struct stack_job *j, struct stack_proc *p, const struct py_thread *t,
+			     uint8_t *flags)
 {
 	const struct py_frame *f = p->stacks.frames.v + t->first;
 	uint32_t node = 0, next;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		bool gap = t->n > 2 * HALF_DEPTH && i == HALF_DEPTH;
+		bool gap = i == HALF_DEPTH;
 
 		next = stack_book_node(&j->tally->book, node,
 				       gap ? gap_place(j) : place_of(j, p, &f[t->n - 1 - i]));
@@ -113,93 +117,35 @@ static uint32_t node_of(struct stack_job *j, struct stack_proc *p, const struct 
 	return node;
 }
 
-static bool is_interpreter(const char *file)
+/* As far as it is the same as at the last look, its nodes are known. */
+static uint32_t node_of(struct stack_job *j, struct stack_proc *p, struct stack_thread *thread,
+			const struct py_thread *t, uint8_t *flags)
 {
-	const char *base = strrchr(file, '/');
+	const struct py_frame *f = p->stacks.frames.v + t->first;
+	uint32_t node = 0, next, i = 0;
 
-	base = base ? base + 1 : file;
-	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
-}
-
-static uint32_t native_id(struct stack_job *j, const struct native_place *n)
-{
-	return stack_book_place(&j->tally->book, &(struct place){ .kind = PLACE_NATIVE,
-								  .function = n->symbol,
-								  .file = n->file,
-								  .source = "" });
-}
-
-/* Native callers of a thread that waits: from the C library's call outwards until the interpreter.
- * What waits inside the C library is said by the kind of wait: its own function is kept only where there
- * is neither another nor Python. */
-static void unwind(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-		   int64_t now_ns)
-{
-	const struct wait_state *s = &t->state;
-	uint64_t at[UNWIND_MAX];
-	struct native_place n;
-	uint32_t libc = 0;
-	size_t k;
-
-	if (t->pc == s->pc && t->sp == s->sp && t->run_ns == s->run_ns)
-		return;
-	t->pc = s->pc;
-	t->sp = s->sp;
-	t->run_ns = s->run_ns;
-	t->n_native = 0;
-	k = native_unwind(p->native, s->pc, s->sp, now_ns, at, UNWIND_MAX);
-	for (size_t i = 0; i < k && t->n_native < STACK_NATIVE_DEPTH; i++) {
-		/* A return address may be the first byte of the next function. */
-		if (!native_place(p->native, at[i] - (i > 0), now_ns, &n) ||
-		    (p->py && is_interpreter(n.file)))
+	if (t->n > 2 * HALF_DEPTH)
+		return deep_node_of(j, p, t, flags);
+	for (; i < t->n && i < thread->steps.n; i++) {
+		if (thread->steps.v[i].frame != frame_key(&f[t->n - 1 - i]))
 			break;
-		if (n.libc)
-			libc = libc ? libc : native_id(j, &n);
-		else
-			t->native[t->n_native++] = native_id(j, &n);
+		node = thread->steps.v[i].node;
 	}
-	if (!t->n_native && libc && !p->py)
-		t->native[t->n_native++] = libc;
-}
+	thread->steps.n = i;
+	for (; i < t->n; i++) {
+		struct stack_step *step = thread->steps.n == i ? vec_push(&thread->steps) : NULL;
 
-static void native_leaf(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
-			int64_t now_ns, struct stack_row *row)
-{
-	uint32_t node = row->node;
-
-	if (!p->native || row->flags & (STACK_PARTIAL | STACK_UNPROVEN))
-		return;
-	if (on_cpu(t->state.kind))
-		return; /* stack_leaf.c */
-	if (!t->state.pc || !t->state.sp || t->state.kind == WAIT_GIL)
-		return;
-	unwind(j, p, t, now_ns);
-	for (size_t i = t->n_native; i > 0 && t->native[i - 1]; i--)
-		node = stack_book_node(&j->tally->book, node, t->native[i - 1]);
-	row->node = node ? node : row->node;
-}
-
-/* Where callers of a native stack are not known. */
-static uint32_t cut_place(struct stack_job *j)
-{
-	return native_id(j, &(struct native_place){ .symbol = "[...]", .file = "" });
-}
-
-/* In the interpreter itself the Python line is the leaf. It ran then, whatever it looked like before. */
-static void sampled_leaf(struct stack_job *j, const struct stack_proc *p,
-			 const struct stack_leaf *leaf, struct stack_row *row)
-{
-	uint32_t node = row->node;
-
-	row->kind = WAIT_RUNNING;
-	row->flags |= STACK_JOINED;
-	if (p->py && row->node && is_interpreter(leaf->places[0].file))
-		return;
-	if (leaf->cut)
-		node = stack_book_node(&j->tally->book, node, cut_place(j));
-	for (size_t i = leaf->n; i > 0 && (node || i == leaf->n); i--)
-		node = stack_book_node(&j->tally->book, node, native_id(j, &leaf->places[i - 1]));
-	row->node = node;
+		next = stack_book_node(&j->tally->book, node, place_of(j, p, &f[t->n - 1 - i]));
+		if (!next) {
+			thread->steps.n = thread->steps.n < i ? thread->steps.n : i;
+			*flags |= STACK_PARTIAL;
+			break;
+		}
+		node = next;
+		if (step)
+			*step = (struct stack_step){ frame_key(&f[t->n - 1 - i]), node };
+	}
+	return node;
 }
 
 static uint32_t peer_of(const struct stack_job *j, pid_t pid)
@@ -221,12 +167,12 @@ static void see_thread(struct stack_job *j, struct stack_proc *p, struct stack_t
 			    (py->holds_gil && p->stacks.collecting ? STACK_GC : 0) |
 			    (py->status == PY_PARTIAL ? STACK_PARTIAL : 0) |
 			    (py->status == PY_UNPROVEN ? STACK_UNPROVEN : 0);
-		row.node = node_of(j, p, py, &row.flags);
+		row.node = node_of(j, p, t, py, &row.flags);
 	}
 	if (leaf)
-		sampled_leaf(j, p, leaf, &row);
+		stack_callers_sampled(j, p, leaf, &row);
 	else
-		native_leaf(j, p, t, now_ns, &row);
+		stack_callers_add(j, p, t, now_ns, &row);
 	/* Taken off the CPU in the middle of what it does: a sample of what it does as good as any. Who was
 	 * just woken stands where it waited, and has no GIL. */
 	if (row.kind == WAIT_RUNNABLE && (t->state.preempted || row.flags & STACK_GIL))
@@ -312,9 +258,9 @@ static void hold(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
  * since (1 us), and all about it only now and then: one that was woken and is queued has not. */
 static bool rests(const struct stack_job *j, struct stack_proc *p, struct stack_thread *t, size_t i)
 {
-	return i && p->threads.n > MANY_THREADS && t->seen_ns && !t->fresh && !t->ran && p->wait &&
-	       !(t->row.flags & (STACK_PARTIAL | STACK_UNPROVEN)) && (j->turn + i) % ASK_EVERY &&
-	       wait_stands(p->wait, t->tid);
+	return i && p->threads.n > MANY_THREADS && t->seen_ns && !t->fresh && !t->ran &&
+	       !t->nameless && p->wait && !(t->row.flags & (STACK_PARTIAL | STACK_UNPROVEN)) &&
+	       (j->turn + i) % ASK_EVERY && wait_stands(p->wait, t->tid);
 }
 
 static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_t now_ns)
@@ -324,9 +270,11 @@ static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_
 
 	if (p->cpu_ns < 0)
 		return;
-	/* A new thread, or one seen on a CPU, is worth a look whatever the clock says. */
+	/* A new thread, or one seen on a CPU, is worth a look whatever the clock says; so is one whose
+	 * callers will have their names by now. */
+	still = still && !p->threads.v[0].nameless;
 	for (size_t i = 1; i < p->threads.n && still; i++)
-		still = !p->threads.v[i].fresh && !p->threads.v[i].ran;
+		still = !p->threads.v[i].fresh && !p->threads.v[i].ran && !p->threads.v[i].nameless;
 	if (still) {
 		hold(j, p, now_ns);
 		return;

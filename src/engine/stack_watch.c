@@ -117,20 +117,19 @@ static bool wait_until(struct stack_watch *w, int64_t due_ns)
 	return w->stop;
 }
 
-/* One look, and what it cost decides when the next one is. between_ns: CPU time since the one before, for
- * waking up, learning and handing over. Returns the CPU time of this thread. */
-static int64_t look(struct stack_watch *w, int64_t now_ns, int64_t between_ns,
+/* One look, and what it cost decides when the next one is: since_ns, the CPU time of this thread behind the
+ * one before; waking up, learning and handing over count, finding interpreters does not. Returns it as it is
+ * behind this one. */
+static int64_t look(struct stack_watch *w, int64_t now_ns, int64_t since_ns,
 		    const struct stack_allowance *a)
 {
 	double before = w->pace.hz_now;
-	int64_t found_ns, end_ns;
+	int64_t finding_ns = stack_job_attach(&w->job, now_ns, a->share), end_ns;
 
-	stack_job_attach(&w->job, now_ns, a->share);
-	found_ns = clock_thread_cpu_ns();
 	/* The clock again: an attachment takes milliseconds. */
 	stack_job_look(&w->job, clock_mono_ns());
 	end_ns = clock_thread_cpu_ns();
-	stack_pace_look(&w->pace, end_ns - found_ns + between_ns);
+	stack_pace_look(&w->pace, end_ns - since_ns - finding_ns);
 	stack_pace_govern(&w->pace, now_ns, a, w->job.followers);
 	w->job.stride = w->pace.stride;
 	/* The next sample stands for the time since this one, by whichever clock that is longer. */
@@ -142,11 +141,8 @@ static int64_t look(struct stack_watch *w, int64_t now_ns, int64_t between_ns,
  * found between two looks. Returns what it cost, CPU time. */
 static int64_t find_between(struct stack_watch *w, int64_t now_ns, double share)
 {
-	int64_t begun = clock_thread_cpu_ns();
-
 	w->found_ns = now_ns;
-	stack_job_attach(&w->job, now_ns, share);
-	return clock_thread_cpu_ns() - begun;
+	return stack_job_attach(&w->job, now_ns, share);
 }
 
 /* The next look, or the next process to be tried, with pauses. */
@@ -180,7 +176,7 @@ static void *watch_main(void *arg)
 			pthread_mutex_lock(&w->lock);
 			continue;
 		}
-		cpu = look(w, now, clock_thread_cpu_ns() - cpu, &allowance);
+		cpu = look(w, now, cpu, &allowance);
 		due += jittered_ns(w);
 		now = clock_mono_ns();
 		if (due < now) { /* late: what was due meanwhile is gone */

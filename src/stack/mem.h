@@ -42,6 +42,7 @@ struct mem {
 	/* How pieces are read when there is no process: 0 or -errno, and sets `failed`. */
 	int (*source)(void *arg, struct mem_piece *pieces, size_t n);
 	void *arg;
+	bool timed;            /* the source is of something that goes on while it is read */
 	uint64_t calls, bytes; /* system calls made for reading, bytes asked for */
 };
 

@@ -12,6 +12,7 @@
 #include "stack/native/shared.h"
 
 #include <elf.h>
+#include <errno.h>
 
 #define HEADERS_MAX 64
 #define NOTES_MAX   1024 /* bytes of a segment of notes; some 100 */
@@ -28,7 +29,7 @@ static uint64_t add(uint64_t hash, const void *data, size_t n)
 }
 
 /* The build-id among the notes. */
-static bool find_id(const uint8_t *notes, size_t n, size_t align, struct native_key *ret)
+static void find_id(const uint8_t *notes, size_t n, size_t align, struct native_headers *ret)
 {
 	Elf64_Nhdr head;
 	size_t at = 0, name, id;
@@ -37,39 +38,58 @@ static bool find_id(const uint8_t *notes, size_t n, size_t align, struct native_
 		memcpy(&head, notes + at, sizeof(head));
 		name = at + sizeof(head);
 		if (head.n_namesz > NOTES_MAX || head.n_descsz > NOTES_MAX)
-			return false;
+			return;
 		id = (name + head.n_namesz + align - 1) & ~(align - 1);
 		at = (id + head.n_descsz + align - 1) & ~(align - 1);
 		if (id + head.n_descsz > n)
-			return false;
+			return;
 		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 &&
 		    memcmp(notes + name, "GNU", 4) == 0) {
 			if (head.n_descsz < ID_LEAST || head.n_descsz > NATIVE_ID_MAX)
-				return false;
+				return;
 			memcpy(ret->id, notes + id, head.n_descsz);
 			ret->id_n = head.n_descsz;
-			return true;
+			return;
 		}
 		if (at > n)
-			return false;
+			return;
 	}
-	return false;
 }
 
-static bool read_id(struct mem *m, const struct elf_image *elf, const Elf64_Phdr *headers,
-		    unsigned headers_n, struct native_key *ret)
+static void read_id(struct mem *m, const uint64_t *bias, const Elf64_Phdr *headers,
+		    unsigned headers_n, struct native_headers *ret)
 {
 	uint8_t notes[NOTES_MAX];
 
-	for (unsigned i = 0; i < headers_n; i++) {
+	for (unsigned i = 0; i < headers_n && !ret->id_n; i++) {
 		const Elf64_Phdr *h = &headers[i];
 		uint64_t n = h->p_memsz < NOTES_MAX ? h->p_memsz : NOTES_MAX;
+		uint64_t at = bias ? h->p_vaddr + *bias : h->p_offset;
 
-		if (h->p_type == PT_NOTE && mem_read(m, h->p_vaddr + elf->bias, notes, n) == 0 &&
-		    find_id(notes, n, h->p_align == 8 ? 8 : 4, ret))
-			return true;
+		if (h->p_type == PT_NOTE && mem_read(m, at, notes, n) == 0)
+			find_id(notes, n, h->p_align == 8 ? 8 : 4, ret);
 	}
-	return false;
+}
+
+int native_headers_read(struct mem *m, uint64_t start, const uint64_t *bias,
+			struct native_headers *ret)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr headers[HEADERS_MAX];
+	int r = mem_read(m, start, &head, sizeof(head));
+
+	*ret = (struct native_headers){ 0 };
+	if (r < 0)
+		return r;
+	if (head.e_phnum > HEADERS_MAX || head.e_phoff > 1 << 20)
+		return -ENOEXEC;
+	r = mem_read(m, start + head.e_phoff, headers, head.e_phnum * sizeof(headers[0]));
+	if (r < 0)
+		return r;
+	ret->hash = add(add(14695981039346656037u, &head, sizeof(head)), headers,
+			head.e_phnum * sizeof(headers[0]));
+	read_id(m, bias, headers, head.e_phnum, ret);
+	return 0;
 }
 
 /* Where the tables are, and the first of the symbols: nothing that a loader writes to. */
@@ -90,26 +110,19 @@ static bool add_tables(struct mem *m, const struct elf_image *elf, uint64_t *has
 }
 
 void native_identity(struct mem *m, const struct elf_mapping *first, const struct elf_image *elf,
-		     struct native_key *ret)
+		     const struct native_headers *headers, struct native_key *ret)
 {
-	Elf64_Ehdr head;
-	Elf64_Phdr headers[HEADERS_MAX];
 	struct native_key key = { .device = first->device,
 				  .inode = first->inode,
 				  .span = elf->end - elf->start,
-				  .strings_n = elf->strings_n };
-	uint64_t hash = 14695981039346656037u;
+				  .strings_n = elf->strings_n,
+				  .fingerprint = headers->hash,
+				  .id_n = headers->id_n };
 
 	*ret = (struct native_key){ 0 };
-	if (!first->inode || first->writable || mem_read(m, elf->start, &head, sizeof(head)) < 0 ||
-	    head.e_phnum > HEADERS_MAX || head.e_phoff > 1 << 20 ||
-	    mem_read(m, elf->start + head.e_phoff, headers, head.e_phnum * sizeof(headers[0])) <
-		0 ||
-	    !read_id(m, elf, headers, head.e_phnum, &key))
+	if (!first->inode || first->writable || !headers->id_n ||
+	    !add_tables(m, elf, &key.fingerprint))
 		return;
-	hash = add(add(hash, &head, sizeof(head)), headers, head.e_phnum * sizeof(headers[0]));
-	if (!add_tables(m, elf, &hash))
-		return;
-	key.fingerprint = hash;
+	memcpy(key.id, headers->id, headers->id_n);
 	*ret = key;
 }

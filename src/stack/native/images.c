@@ -271,7 +271,10 @@ static uint32_t image_at(struct native_process *p, size_t i)
 	if (!vec_reserve(&p->images, p->images.n + 1) ||
 	    !map_put(&p->image_by_start, m->start, number))
 		return NATIVE_NONE;
-	native_identity(p->mem, m, &image.elf, &key);
+	image.device = m->device;
+	image.inode = m->inode;
+	(void)native_headers_read(p->mem, m->start, &image.elf.bias, &image.headers);
+	native_identity(p->mem, m, &image.elf, &image.headers, &key);
 	image.table = native_table_get(p->shared, &key);
 	if (!image.table) {
 		map_del(&p->image_by_start, m->start);
@@ -328,17 +331,31 @@ static void keep_address(struct native_process *p, uint64_t address, uint32_t pl
 	(void)map_put(&p->place_by_address, address, place);
 }
 
-/* Not by its index: a table that was dropped and read again need not have the same ones. */
+/* Not by its index: a table that was dropped and read again need not have the same ones. 0 0: none. */
 static uint64_t place_key(const struct native_process *p, const struct native_image *image,
-			  uint32_t symbol)
+			  uint32_t start, uint32_t size)
 {
-	uint64_t key = (uint64_t)(image - p->images.v) << 52;
+	return (uint64_t)(image - p->images.v) << 52 | (uint64_t)start << 20 | (size & 0xfffff);
+}
+
+/* The function that covers an address, exported or not: start, size and name; the name of an exported one
+ * is left NULL. False: its name is being looked for. */
+static bool function_at(struct native_process *p, struct native_image *image, uint64_t address,
+			int64_t now_ns, uint32_t *ret_symbol, struct native_local *ret)
+{
 	const struct native_symbol *s;
 
-	if (symbol == NATIVE_NONE)
-		return key;
-	s = &image->table->symbols.v[symbol];
-	return key | (uint64_t)s->start << 20 | (s->size & 0xfffff);
+	*ret_symbol = native_symbol(p, image, address);
+	if (*ret_symbol != NATIVE_NONE) {
+		s = &image->table->symbols.v[*ret_symbol];
+		*ret = (struct native_local){ .start = s->start, .size = s->size };
+		return true;
+	}
+	if (!native_local(p, image, address, now_ns, ret))
+		return false;
+	if (!*ret->name)
+		*ret = (struct native_local){ .name = "" };
+	return true;
 }
 
 bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
@@ -347,6 +364,7 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 	const struct elf_mapping *m;
 	struct native_image *image;
 	struct native_place *slot;
+	struct native_local f;
 	uint32_t place, symbol;
 	uint64_t key;
 
@@ -362,16 +380,17 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
 	image = native_image(p, m, address);
 	if (!image)
 		return place_outside(p, m, ret);
-	symbol = native_symbol(p, image, address);
-	key = place_key(p, image, symbol);
+	*ret = (struct native_place){ .symbol = "", .file = image->file, .libc = image->libc };
+	ret->pending = !function_at(p, image, address, now_ns, &symbol, &f);
+	if (ret->pending)
+		return true;
+	key = place_key(p, image, f.start, f.size);
 	if (map_get(&p->place_by_symbol, key, &place)) {
 		keep_address(p, address, place);
 		*ret = p->places.v[place];
 		return true;
 	}
-	*ret = (struct native_place){ .symbol = "", .file = image->file, .libc = image->libc };
-	if (symbol != NATIVE_NONE)
-		ret->symbol = native_symbol_name(p, image, symbol);
+	ret->symbol = f.name ? f.name : native_symbol_name(p, image, symbol);
 	place = (uint32_t)p->places.n;
 	slot = vec_push(&p->places);
 	if (!slot)

@@ -4,10 +4,10 @@
  * and symbol.
  *
  * A thread that waits has its program counter and stack pointer in /proc/PID/task/TID/syscall; its
- * callers follow from the unwind tables (.eh_frame), which are part of what is mapped: no file is
- * opened. A thread that runs is only seen by a sampled instruction pointer (perf_event_open, CPU clock,
- * user space only), where that is permitted; its callers by the registers and the copy of its stack that
- * the kernel takes at that moment.
+ * callers follow from the unwind tables (.eh_frame), which are part of what is mapped. Files are opened
+ * only for names that they do not export (.symtab), by a thread of its own. A thread that runs is only
+ * seen by a sampled instruction pointer (perf_event_open, CPU clock, user space only), where that is
+ * permitted; its callers by the registers and the copy of its stack that the kernel takes at that moment.
  *
  * A frame is told only when it is proven by an unwind rule; nothing is guessed by looking for addresses
  * that look like code.
@@ -35,6 +35,7 @@ struct native_place {
 	const char *symbol; /* "cuStreamSynchronize"; "" no symbol covers the address */
 	const char *file;   /* path of what is mapped there, "[vdso]", or "" for anonymous memory */
 	bool libc;          /* of the C library, libpthread or the vdso: what waits, not what for */
+	bool pending; /* it is not exported: the file is asked, and some ms later it may be known */
 };
 
 /* What processes that map the same files have in common: symbols and unwind rules of an image are read
@@ -67,6 +68,9 @@ bool native_place(struct native_process *p, uint64_t address, int64_t now_ns,
  * checked by the caller that the thread did not run meanwhile (schedstat unchanged, pc and sp equal). */
 size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t now_ns,
 		     uint64_t *addresses, size_t max);
+
+/* The last native_unwind() came to the outermost function. */
+bool native_unwound(const struct native_process *p);
 
 /* A running thread at one moment: its registers, and what was on its stack. */
 struct native_sample {

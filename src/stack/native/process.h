@@ -16,6 +16,7 @@
 #define NATIVE_NONE     UINT32_MAX
 #define NATIVE_WINDOW   8192 /* bytes of stack read at a time: some 40 frames */
 #define NATIVE_SEEN_MAX 8192 /* addresses whose place is kept: 400 KB */
+#define NATIVE_ENDS     8    /* of stacks that are remembered */
 #define NATIVE_CALLS    256  /* calls whose check is kept: 6 KB; a power of two */
 
 /* The sorted index of functions with unwind rules (.eh_frame_hdr). */
@@ -32,6 +33,9 @@ struct native_image {
 	const char *file;
 	bool libc;
 	bool unreadable; /* the symbols, from this process */
+	/* Which file it is. */
+	struct native_headers headers;
+	uint64_t device, inode;
 };
 
 /* Whether what stands before a return address calls the function that an address is in. */
@@ -69,6 +73,9 @@ struct native_process {
 	uint8_t window[NATIVE_WINDOW];
 	uint64_t window_at;
 	size_t window_n;
+	uint64_t ends[NATIVE_ENDS]; /* of stacks, as far as they were met; 0: none */
+	unsigned ends_next;
+	bool whole; /* the last walk of a waiting thread came to its outermost function */
 };
 
 /* A process that is an image of memory; `m` and `maps` must outlive it. */
@@ -87,6 +94,10 @@ uint32_t native_symbol(struct native_process *p, struct native_image *image, uin
 /* Its name, kept; "" when that cannot be read. */
 const char *native_symbol_name(struct native_process *p, const struct native_image *image,
 			       uint32_t symbol);
+
+/* The function of the file that covers an address, or none (name ""). False: it is being looked for. */
+bool native_local(struct native_process *p, const struct native_image *image, uint64_t address,
+		  int64_t now_ns, struct native_local *ret);
 
 /* Is there a call before the return address `back`, and does it lead, as far as that can be told, to the
  * function that has `callee`? Unwind rules of assembly are not always true: a word of the stack that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stack/native/shared.h"
 
+#include "stack/native/files.h"
 #include "stack/native/process.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ static void remove_table(struct native_shared *s, size_t i)
 	struct native_table *t = s->tables.v[i];
 
 	drop_symbols(s, t);
+	native_locals_done(t);
 	free(t);
 	s->tables.v[i] = s->tables.v[--s->tables.n];
 }
@@ -42,6 +44,7 @@ void native_shared_close(struct native_shared *s)
 	names_done(&s->names);
 	vec_done(&s->called);
 	map_done(&s->called_by_start);
+	native_files_close(s->files);
 	free(s);
 }
 

@@ -31,6 +31,13 @@ struct native_symbol {
 
 typedef VEC(struct native_symbol) native_symbols;
 
+/* What says which build a file is, wherever it is mapped. */
+struct native_headers {
+	uint64_t hash;             /* of the ELF header and the program headers; 0: not read */
+	uint8_t id[NATIVE_ID_MAX]; /* the build-id */
+	uint32_t id_n;             /* 0: none */
+};
+
 /* What must be equal for two images to be one. A file may be overwritten in place, or its number be used
  * again: so the build-id and what is in the memory count, too. */
 struct native_key {
@@ -48,6 +55,12 @@ struct native_name {
 	uint32_t size; /* of the function: others may begin at the same address */
 };
 
+/* A function that is not exported, by address from the image's lowest; name "": none covers it. */
+struct native_local {
+	uint32_t start, size;
+	const char *name;
+};
+
 struct native_table {
 	struct native_key key;
 	uint32_t number; /* no other table has had it */
@@ -57,6 +70,14 @@ struct native_table {
 	bool symbols_read;
 	bool early; /* the loader was at work: what it chooses was not all there */
 	uint8_t early_n;
+
+	/* locals.c */
+	VEC(struct native_local) locals; /* by start */
+	VEC(uint32_t) wanted;            /* addresses to ask the file for */
+	int64_t asked_ns;                /* a question is under way since; 0: none */
+	int64_t again_ns;                /* no other before */
+	uint8_t refusals;
+	bool no_file; /* there is none to ask, or it says nothing */
 };
 
 struct native_shared {
@@ -73,11 +94,17 @@ struct native_shared {
 	struct names names;
 	VEC(struct native_name) called;
 	struct map called_by_start; /* table's number << 32 | start */
+
+	struct native_files *files; /* NULL: nothing was asked of one yet */
 };
 
+/* The ELF headers of an image at `start`, as mapped at *bias; of a file that is read as if it were memory:
+ * bias NULL. */
+int native_headers_read(struct mem *m, uint64_t start, const uint64_t *bias,
+			struct native_headers *ret);
 /* Identity of the image that begins with the mapping; inode 0 when it has none that is safe. */
 void native_identity(struct mem *m, const struct elf_mapping *first, const struct elf_image *elf,
-		     struct native_key *ret);
+		     const struct native_headers *headers, struct native_key *ret);
 
 /* The table of that identity, or a new one; NULL without memory. */
 struct native_table *native_table_get(struct native_shared *s, const struct native_key *key);
@@ -85,6 +112,8 @@ void native_table_put(struct native_shared *s, struct native_table *t);
 /* Symbols were read: counts them, and drops those of the tables that were used least lately when all
  * are too many. */
 void native_table_filled(struct native_shared *s, struct native_table *t);
+
+void native_locals_done(struct native_table *t);
 
 /* The name of a function, NULL: not known yet. */
 const char *native_name_find(const struct native_shared *s, const struct native_table *t,

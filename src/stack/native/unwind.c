@@ -52,17 +52,25 @@ static const struct machine *machine_of(const struct native_image *image)
 	return image->elf.machine == EM_AARCH64 ? &aarch64 : NULL;
 }
 
-/* 8 KB of the stack, or the rest of a page where it ends before that. */
+/* 8 KB of the stack, or what there is where it ends before that. Where it does is remembered: the first
+ * frames of a thread are near it, and a reading that fails costs as much as one that does not. */
 static bool read_window(struct native_process *p, uint64_t at)
 {
-	uint64_t n = NATIVE_WINDOW, page = PAGE - at % PAGE;
+	uint64_t n = NATIVE_WINDOW, end = at + NATIVE_WINDOW;
 
 	p->window_n = 0;
-	if (mem_read(p->mem, at, p->window, n) < 0) {
-		n = page;
-		if (n < 8 || mem_read(p->mem, at, p->window, n) < 0)
-			return false;
+	for (unsigned i = 0; i < NATIVE_ENDS; i++)
+		if (p->ends[i] > at && p->ends[i] < end)
+			end = p->ends[i];
+	n = end > at ? end - at : n;
+	while (n >= 8 && mem_read(p->mem, at, p->window, n) < 0) {
+		end = (at + n - 1) / PAGE * PAGE; /* one page less */
+		n = end > at ? end - at : 0;
+		if (n)
+			p->ends[p->ends_next++ % NATIVE_ENDS] = end;
 	}
+	if (n < 8)
+		return false;
 	p->window_at = at;
 	p->window_n = n;
 	return true;
@@ -253,8 +261,17 @@ size_t native_unwind(struct native_process *p, uint64_t pc, uint64_t sp, int64_t
 {
 	struct walk w = { .p = p, .now_ns = now_ns };
 
+	size_t n;
+
 	p->window_n = 0;
-	return walk_up(&w, pc, sp, addresses, max);
+	n = walk_up(&w, pc, sp, addresses, max);
+	p->whole = n && w.whole;
+	return n;
+}
+
+bool native_unwound(const struct native_process *p)
+{
+	return p->whole;
 }
 
 size_t native_unwind_sample(struct native_process *p, const struct native_sample *sample,

@@ -5,12 +5,20 @@
  *	runtime, interpreters, GILs, a few code objects to look at again,
  *	thread 1: {chunks, single frames}, tstate, {chunks, single frames} once more, and where there
  *	are generators the single frames a third time; thread 2: ...
+ *	or, while readings have been late: ..., tstate and all of it a third time
  *
  * The kernel reads pieces in the order given. Which frame is the innermost one is read between the two
  * copies, so what is the same in both was there at that moment. Unless it went away and came back in
  * between, for which a loop of the target must go round once: that does not fit in unless something
- * keeps us from going on in the middle (an interrupt, another process, the machine's host). So a batch
- * that takes much longer than they do of late proves nothing; and see walk.c for what frames tell.
+ * keeps us from going on in the middle (an interrupt, another process, the machine's host). So in a batch
+ * that takes much longer than they do of late two copies prove nothing; and see walk.c for what frames tell.
+ *
+ * Where looks are rare (50 a second) caches are cold, and a third of the batches take that much longer for
+ * no other reason. Reading again is another call and costs as much again. So after a late one the next
+ * samples have three copies: an interruption is between the first and the second of them, or between the
+ * second and the third, and the other two are a reading that was not interrupted. Three that are the same
+ * prove what two prove in time; it takes two interruptions within some microseconds, each of which ends
+ * when the loop has come round to the same place, to deceive them.
  */
 #include "base/clock.h"
 #include "stack/py/process.h"
@@ -22,6 +30,7 @@
 #define GAP_MAX   1024u
 #define GROUP_MAX 16384u
 #define LATE_NS   3000u /* besides twice the usual time: a longer interruption is noticed */
+#define WARY      64u   /* samples behind a late one that have three copies */
 
 /* A piece of n bytes behind the others; its place in the arena goes to *ret. */
 static int piece_add(struct py_process *p, uint64_t at, uint32_t n, uint32_t *ret)
@@ -67,6 +76,33 @@ static void interp_span(const struct py_layout *l, uint32_t *start, uint32_t *n)
 	*n = end - low;
 }
 
+/* Where the holder stands, and whether there is one: wherever a table of the target says, within 208 bytes
+ * (offsets.c). */
+static void gil_span(const struct py_layout *l, uint32_t *start, uint32_t *n)
+{
+	uint32_t end =
+	    l->gil_holder + 8 > l->gil_locked + 4 ? l->gil_holder + 8 : l->gil_locked + 4;
+
+	*start = l->gil_holder < l->gil_locked ? l->gil_holder : l->gil_locked;
+	*n = end - *start;
+}
+
+static int add_interp(struct py_process *p, struct py_interp *interp)
+{
+	const struct py_layout *l = &p->place.layout;
+	uint32_t start, n;
+	int r;
+
+	interp_span(l, &start, &n);
+	interp->span_piece = (uint32_t)p->pieces.n;
+	r = piece_add(p, interp->at + start, n, &interp->span);
+	if (r < 0 || l->interp_gil == PY_ABSENT)
+		return r;
+	gil_span(l, &start, &n);
+	interp->gil_piece = (uint32_t)p->pieces.n;
+	return piece_add(p, interp->gil + start, n, &interp->gil_copy);
+}
+
 static int add_shared(struct py_process *p)
 {
 	const struct py_layout *l = &p->place.layout;
@@ -75,16 +111,8 @@ static int add_shared(struct py_process *p)
 
 	runtime_span(l, &start, &n);
 	r = piece_add(p, p->place.runtime + start, n, &p->runtime_copy);
-	interp_span(l, &start, &n);
-	for (size_t i = 0; r == 0 && i < p->interps.n; i++) {
-		struct py_interp *interp = &p->interps.v[i];
-
-		interp->span_piece = (uint32_t)p->pieces.n;
-		r = piece_add(p, interp->at + start, n, &interp->span);
-		interp->gil_piece = (uint32_t)p->pieces.n;
-		if (r == 0 && l->interp_gil != PY_ABSENT)
-			r = piece_add(p, interp->gil + 8, 24, &interp->gil_copy);
-	}
+	for (size_t i = 0; r == 0 && i < p->interps.n; i++)
+		r = add_interp(p, &p->interps.v[i]);
 	p->checks_piece = (uint32_t)p->pieces.n;
 	for (unsigned i = 0; r == 0 && i < p->codes.checks_n; i++) {
 		uint32_t at;
@@ -135,6 +163,10 @@ static int add_copy(struct py_process *p, struct py_tstate *t, unsigned which)
 		t->before_piece = (uint32_t)p->pieces.n;
 		r = piece_add(p, t->at, l->thread_size, &t->before);
 	}
+	if (which == 2) {
+		t->last_piece = (uint32_t)p->pieces.n;
+		r = piece_add(p, t->at, l->thread_size, &t->last);
+	}
 	t->piece[which] = (uint32_t)p->pieces.n;
 	t->copy[which] = (uint32_t)((p->arena.n + 7) & ~(size_t)7);
 	for (size_t i = 0; r == 0 && i < t->windows.n; i++) {
@@ -174,9 +206,10 @@ static int add_third(struct py_process *p, struct py_tstate *t)
 static void read_holders(struct py_process *p)
 {
 	const struct py_layout *l = &p->place.layout;
-	uint32_t start, n;
+	uint32_t start, n, gil_start, gil_n;
 
 	runtime_span(l, &start, &n);
+	gil_span(l, &gil_start, &gil_n);
 	for (size_t i = 0; i < p->interps.n; i++) {
 		struct py_interp *interp = &p->interps.v[i];
 		const uint8_t *gil = p->arena.v + interp->gil_copy;
@@ -186,13 +219,13 @@ static void read_holders(struct py_process *p)
 			interp->holder =
 			    py_u64(p->arena.v + p->runtime_copy, l->runtime_current - start);
 		else if (!p->pieces.v[interp->gil_piece].failed &&
-			 py_i32(gil, l->gil_locked - 8) > 0)
-			interp->holder = py_u64(gil, l->gil_holder - 8);
+			 py_i32(gil, l->gil_locked - gil_start) > 0)
+			interp->holder = py_u64(gil, l->gil_holder - gil_start);
 	}
 }
 
 /* Did this batch take longer than twice the shortest of late? That one ages by 3 % a batch. Memory that
- * is no process (images) is read by no clock. */
+ * is no process (an image) is read by no clock. */
 static bool was_late(struct py_process *p, bool first, int64_t ns)
 {
 	uint64_t units = p->pieces.n + p->arena.n / 4096, *pace = &p->pace[first];
@@ -203,12 +236,37 @@ static bool was_late(struct py_process *p, bool first, int64_t ns)
 		*pace = unit;
 	else
 		*pace += *pace / 32 + 1;
-	return late && !p->mem->source;
+	return late && (!p->mem->source || p->mem->timed);
+}
+
+static int add_thread(struct py_process *p, struct py_tstate *t, bool thrice)
+{
+	int r = add_copy(p, t, 0);
+
+	if (r == 0)
+		r = add_copy(p, t, 1);
+	if (r == 0 && (thrice || t->generators))
+		r = thrice ? add_copy(p, t, 2) : add_third(p, t);
+	t->thrice = r == 0 && thrice;
+	t->third = r == 0 && (thrice || t->generators);
+	t->read = r == 0;
+	return r;
+}
+
+/* Room for a third copy one day, and some more: a warm sampler allocates nothing. */
+static bool reserve_third(struct py_process *p)
+{
+	size_t bytes = 2 * p->arena.n, pieces = 2 * p->pieces.n;
+
+	return (p->arena.cap >= bytes || vec_reserve(&p->arena, bytes + bytes / 2)) &&
+	       (p->pieces.cap >= pieces || vec_reserve(&p->pieces, pieces + pieces / 2));
 }
 
 /* `first`: of this sample, with everything; later ones read the threads that are not done. */
 int py_batch_read(struct py_process *p, bool first)
 {
+	/* Frames that are objects say that they run, in each copy: nothing is known about three. */
+	bool thrice = p->wary && p->place.layout.frames != PY_FRAMES_HEAP;
 	uint32_t offset = 0;
 	int64_t start;
 	int r;
@@ -218,23 +276,20 @@ int py_batch_read(struct py_process *p, bool first)
 	p->arena.n = 0;
 	r = add_shared(p);
 	for (size_t i = 0; r == 0 && i < p->threads.n; i++) {
-		struct py_tstate *t = &p->threads.v[i];
-
-		t->read = t->third = false;
-		if (!first && t->done)
-			continue;
-		r = add_copy(p, t, 0);
-		if (r == 0)
-			r = add_copy(p, t, 1);
-		if (r == 0 && t->generators)
-			r = add_third(p, t);
-		t->third = r == 0 && t->generators;
-		t->read = r == 0;
-		if (r == -ENOBUFS) /* the rest waits for the next attempt */
+		if (!first && p->threads.v[i].done)
+			p->threads.v[i].read = false;
+		else
+			r = add_thread(p, &p->threads.v[i], thrice);
+		if (r == -ENOBUFS) { /* the rest waits for the next attempt */
+			for (; i < p->threads.n; i++)
+				p->threads.v[i].read = false;
 			break;
+		}
 	}
 	if (r < 0 && r != -ENOBUFS)
 		return r;
+	if (!thrice && !reserve_third(p))
+		return -ENOMEM;
 	for (size_t i = 0; i < p->pieces.n; i++) {
 		struct mem_piece *piece = &p->pieces.v[i];
 
@@ -247,6 +302,10 @@ int py_batch_read(struct py_process *p, bool first)
 	if (r < 0)
 		return r;
 	p->late = was_late(p, first, clock_mono_ns() - start);
+	if (p->late)
+		p->wary = WARY;
+	else if (first && p->wary)
+		p->wary--;
 	if (p->pieces.v[0].failed)
 		return -ESTALE;
 	if (first)
@@ -287,20 +346,39 @@ const uint8_t *py_copy_before(const struct py_process *p, const struct py_tstate
 	return p->arena.v + t->before;
 }
 
-bool py_copies_equal(const struct py_process *p, const struct py_tstate *t)
+const uint8_t *py_copy_last(const struct py_process *p, const struct py_tstate *t)
 {
-	const uint8_t *before = py_copy_before(p, t), *tstate = py_copy_tstate(p, t);
-	uint32_t frame = p->place.layout.thread_frame;
+	if (!t->read || !t->thrice || p->pieces.v[t->last_piece].failed)
+		return NULL;
+	return p->arena.v + t->last;
+}
 
-	if (!before || !tstate || py_u64(before, frame) != py_u64(tstate, frame))
+/* Those of two copies, each with what said at its time which frame is the innermost. */
+static bool equal(const struct py_process *p, const struct py_tstate *t, unsigned a, unsigned b,
+		  const uint8_t *at_a, const uint8_t *at_b)
+{
+	uint32_t frame = p->place.layout.thread_frame, n = t->tstate_piece - t->piece[0];
+
+	if (!at_a || !at_b || py_u64(at_a, frame) != py_u64(at_b, frame))
 		return false;
-	for (uint32_t i = t->piece[0], k = t->piece[1]; i < t->tstate_piece; i++, k++) {
-		const struct mem_piece *a = &p->pieces.v[i], *b = &p->pieces.v[k];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct mem_piece *x = &p->pieces.v[t->piece[a] + i];
+		const struct mem_piece *y = &p->pieces.v[t->piece[b] + i];
 
-		if (a->failed || b->failed || memcmp(a->to, b->to, a->n) != 0)
+		if (x->failed || y->failed || memcmp(x->to, y->to, x->n) != 0)
 			return false;
 	}
 	return true;
+}
+
+bool py_copies_equal(const struct py_process *p, const struct py_tstate *t)
+{
+	return equal(p, t, 0, 1, py_copy_before(p, t), py_copy_tstate(p, t));
+}
+
+bool py_copies_equal_still(const struct py_process *p, const struct py_tstate *t)
+{
+	return equal(p, t, 1, 2, py_copy_tstate(p, t), py_copy_last(p, t));
 }
 
 const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t at,

@@ -47,7 +47,9 @@ struct py_tstate {
 	uint32_t copy[3];              /* where the copies begin in the arena */
 	uint32_t piece[3];
 	bool generators; /* on its stack of late: the next batch has a third copy */
-	bool third;      /* this batch has it: of the single frames only */
+	bool third;      /* this batch has it: of the single frames at least */
+	bool thrice;     /* and of all else, with the thread's own structure before it: */
+	uint32_t last, last_piece;
 	uint32_t before,
 	    before_piece; /* the same before the first of them, where frames are objects */
 	uint32_t tstate, tstate_piece; /* the thread's own structure, read between the two */
@@ -65,6 +67,8 @@ struct py_interp {
 	uint64_t holder;
 };
 
+#define PY_OWNER_THREAD    0
+#define PY_OWNER_GENERATOR 1
 /* To 3.10, in place of an owner: the frame is being entered or left. Only the innermost one may be. */
 #define PY_NOT_RUNNING 254
 
@@ -72,8 +76,9 @@ struct py_interp {
 struct py_link {
 	uint64_t at, code, instr, previous;
 	uint8_t owner;
-	bool calling; /* has put its stack by for a frame called without C code; or unknown */
-	bool from_c;  /* 3.11: called by C code; later ones have a shim there */
+	bool calling;  /* has put its stack by for a frame called without C code; or unknown */
+	bool from_c;   /* 3.11: called by C code; later ones have a shim there */
+	uint32_t slot; /* of its code + 1, if that has not changed since; 0: not looked for */
 };
 
 enum py_end {
@@ -90,19 +95,21 @@ struct py_chain {
 /* What is known about the code object at an address, and how to notice that it is another one. */
 struct py_slot {
 	uint64_t at;
-	uint64_t filename, name, lines, type;
-	int32_t first_line;
-	uint32_t bytes;       /* of bytecode */
-	uint32_t frame_words; /* 0: not known */
-	uint32_t traceable;   /* bytes before which the frame has not begun */
+	/* Needed for each frame of each sample, and cold then: next to each other. */
+	uint32_t bytes;     /* of bytecode */
+	uint32_t traceable; /* bytes before which the frame has not begun */
 	uint32_t id;
-	bool hidden;      /* the interpreter's own, not a function */
-	bool restless;    /* at this address code has come and gone before */
 	uint32_t seen;    /* tick */
 	uint32_t counted; /* tick of the last sighting that was counted */
 	uint32_t sightings;
-	uint32_t born;          /* batch after which it was read */
 	uint32_t interval, due; /* looked at again after so many sightings */
+	bool hidden;            /* the interpreter's own, not a function */
+	bool restless;          /* at this address code has come and gone before */
+
+	uint32_t born;        /* batch after which it was read */
+	uint32_t frame_words; /* 0: not known */
+	int32_t first_line;
+	uint64_t filename, name, lines, type;
 };
 
 struct py_text {
@@ -152,7 +159,8 @@ struct py_process {
 	/* What a piece or page takes at least, of late, ns: [1] in the first batch of a sample, when
 	 * caches are cold, [0] in later ones. */
 	uint64_t pace[2];
-	bool late; /* the batch took much longer: we were interrupted, and it proves nothing */
+	bool late; /* the batch took much longer: we were interrupted; two copies prove nothing */
+	uint32_t wary; /* the next so many samples have three copies of all */
 	struct py_chain chain[2];
 	struct py_counts counts;
 };
@@ -188,10 +196,14 @@ int py_batch_read(struct py_process *p, bool first);
 const uint8_t *py_copy_tstate(const struct py_process *p, const struct py_tstate *t);
 /* As it was before the first copy of the frames, where that was read; else the same. */
 const uint8_t *py_copy_before(const struct py_process *p, const struct py_tstate *t);
+/* As it was between the second and the third copy; NULL: that was not read. */
+const uint8_t *py_copy_last(const struct py_process *p, const struct py_tstate *t);
 /* NULL: none; *ret_place, if wanted: where it is or would have to stand. */
 struct py_spot *py_spot_find(const struct py_tstate *t, uint64_t at, size_t *ret_place);
 /* Are both copies of a thread the same, byte for byte? Then one of them tells all. */
 bool py_copies_equal(const struct py_process *p, const struct py_tstate *t);
+/* The same of the second and the third. */
+bool py_copies_equal_still(const struct py_process *p, const struct py_tstate *t);
 /* n bytes at an address from one of the thread's copies; NULL: not there. */
 const uint8_t *py_copy_at(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t at,
 			  uint32_t n);

@@ -5,9 +5,9 @@
  * A running interpreter overwrites its frames in place, so a stack that is read while it runs may be
  * stitched together from two. Here all that a sample needs is read twice in one call, and a stack
  * counts only where both readings agree down to the thread's first frame ("double collect"), no frame
- * denies that it has called the next, and nothing kept the reading from going on in the middle. Where
- * they do not agree after a few tries the outer frames that do are given, marked partial. A frame
- * that is not proven is never given.
+ * denies that it has called the next, and nothing kept the reading from going on in the middle, or,
+ * where that is not sure, a third one agrees as well. Where they do not agree after a few tries the outer
+ * frames that do are given, marked partial. A frame that is not proven is never given.
  *
  * C functions have no frame: what they do shows as the line that called them. A pid is taken as it is:
  * whoever samples over hours makes sure that it is still the same process (by its start time).
@@ -77,7 +77,7 @@ struct py_counts {
 	uint64_t samples;
 	uint64_t complete, partial, empty, unproven; /* thread stacks, by status */
 	uint64_t retries;                            /* readings that had to be done again */
-	uint64_t late;  /* those that took so long that they prove nothing */
+	uint64_t late;  /* those that took so long that they proved nothing */
 	uint64_t calls; /* system calls for reading memory */
 	uint64_t bytes;
 	uint64_t reused; /* addresses of code found to hold other code than before */

@@ -98,15 +98,27 @@ static bool doubtful(const struct py_process *p, const struct py_slot *slot)
 	return slot->restless || slot->sightings < YOUNG || p->tick - slot->seen > FRESH;
 }
 
+/* The slot of a frame's code, -1: none; sought once for a chain. */
+static int64_t slot_of(struct py_process *p, struct py_link *link)
+{
+	int64_t index;
+
+	if (link->slot && link->slot <= p->codes.slots.n && link->code &&
+	    p->codes.slots.v[link->slot - 1].at == link->code)
+		return link->slot - 1;
+	index = py_slot_find(&p->codes, link->code);
+	link->slot = (uint32_t)(index + 1);
+	return index;
+}
+
 /* Lists the functions of a chain that are to be compared with what stands at their address now. */
-static int list_doubtful(struct py_process *p, const struct py_chain *c)
+static int list_doubtful(struct py_process *p, struct py_chain *c)
 {
 	uint32_t size = p->place.layout.code_size;
 
 	p->verify.n = p->verified.n = 0;
 	for (size_t i = 0; i < c->links.n; i++) {
-		int64_t index =
-		    is_shim(p, &c->links.v[i]) ? -1 : py_slot_find(&p->codes, c->links.v[i].code);
+		int64_t index = is_shim(p, &c->links.v[i]) ? -1 : slot_of(p, &c->links.v[i]);
 		struct mem_piece *piece;
 
 		if (index < 0 || !doubtful(p, &p->codes.slots.v[index]))
@@ -128,7 +140,7 @@ static int list_doubtful(struct py_process *p, const struct py_chain *c)
 }
 
 /* In one call. Those that have become others are forgotten. */
-static int verify_codes(struct py_process *p, const struct py_chain *c)
+static int verify_codes(struct py_process *p, struct py_chain *c)
 {
 	int r = list_doubtful(p, c);
 
@@ -149,20 +161,20 @@ static int verify_codes(struct py_process *p, const struct py_chain *c)
 }
 
 /* All functions of a chain known, before it was read and now? Learns those that are not. */
-static enum verdict know_codes(struct py_process *p, const struct py_chain *c)
+static enum verdict know_codes(struct py_process *p, struct py_chain *c)
 {
 	enum verdict verdict = ACCEPTED;
 
 	if (verify_codes(p, c) < 0)
 		return TORN;
 	for (size_t i = 0; i < c->links.n; i++) {
-		const struct py_link *link = &c->links.v[i];
+		struct py_link *link = &c->links.v[i];
 		int64_t index;
 		int32_t offset;
 
 		if (is_shim(p, link))
 			continue;
-		index = py_slot_find(&p->codes, link->code);
+		index = slot_of(p, link);
 		if (index < 0) {
 			if (py_slot_learn(p, link->code) < 0)
 				return TORN;
@@ -174,6 +186,23 @@ static enum verdict know_codes(struct py_process *p, const struct py_chain *c)
 		}
 	}
 	return verdict;
+}
+
+/* Does a third reading find the chain (chain[1]) once more? Then one interruption did no harm, see batch.c.
+ * Generators take three copies that were not interrupted. */
+static bool proven_though_late(struct py_process *p, struct py_tstate *t)
+{
+	struct py_chain *again = &p->chain[0], *c = &p->chain[1];
+
+	if (!t->thrice)
+		return false;
+	for (size_t i = 0; i < c->links.n; i++)
+		if (c->links.v[i].owner == PY_OWNER_GENERATOR)
+			return false;
+	if (py_copies_equal_still(p, t))
+		return true;
+	py_walk(p, t, 2, again);
+	return again->end == PY_END_FIRST && py_chain_same(again, c);
 }
 
 static enum verdict judge(struct py_process *p, struct py_tstate *t)
@@ -196,7 +225,8 @@ static enum verdict judge(struct py_process *p, struct py_tstate *t)
 	/* One that is, is so in both; in one alone it goes round in a circle of what was left over. */
 	if (b->links.n >= PY_DEPTH_MAX && (equal || a->links.n >= PY_DEPTH_MAX))
 		return TOO_DEEP;
-	if ((!equal && !py_chain_same(a, b)) || !py_chain_linked(p, b) || p->late)
+	if ((!equal && !py_chain_same(a, b)) || !py_chain_linked(p, b) ||
+	    (p->late && !proven_though_late(p, t)))
 		return TORN;
 	/* Equal but ending elsewhere: perhaps the thread's stack has moved. */
 	if (!py_chain_whole(p, t, b))
@@ -217,13 +247,13 @@ static bool frame_put(struct py_stacks *out, uint32_t code, int32_t offset)
 static void put_chain(struct py_process *p, struct py_tstate *t, bool partial,
 		      struct py_stacks *out)
 {
-	const struct py_chain *c = &p->chain[1];
+	struct py_chain *c = &p->chain[1];
 	struct py_thread *result = &t->result;
 
 	result->first = (uint32_t)out->frames.n;
 	for (size_t i = 0; i < c->links.n; i++) {
-		const struct py_link *link = &c->links.v[i];
-		int64_t index = is_shim(p, link) ? -1 : py_slot_find(&p->codes, link->code);
+		struct py_link *link = &c->links.v[i];
+		int64_t index = is_shim(p, link) ? -1 : slot_of(p, link);
 		const struct py_slot *slot;
 		int32_t offset;
 

@@ -9,19 +9,17 @@
  */
 #include "stack/py/process.h"
 
-#define OWNER_THREAD    0
-#define OWNER_GENERATOR 1
-
 void py_link_parse(const struct py_layout *l, const uint8_t *bytes, uint64_t at,
 		   struct py_link *ret)
 {
 	ret->at = at;
+	ret->slot = 0;
 	ret->previous = py_u64(bytes, l->frame_previous);
 	ret->code = py_u64(bytes, l->frame_code) & l->frame_code_mask;
 	if (l->frames == PY_FRAMES_HEAP) {
 		ret->instr = (uint64_t)(int64_t)py_i32(bytes, l->frame_instr);
 		ret->owner =
-		    bytes[l->frame_running] == l->running_value ? OWNER_THREAD : PY_NOT_RUNNING;
+		    bytes[l->frame_running] == l->running_value ? PY_OWNER_THREAD : PY_NOT_RUNNING;
 		ret->calling = true;
 		ret->from_c = false;
 	} else {
@@ -36,7 +34,10 @@ void py_link_parse(const struct py_layout *l, const uint8_t *bytes, uint64_t at,
 bool py_walk_first(struct py_process *p, struct py_tstate *t, unsigned which, uint64_t *ret)
 {
 	const struct py_layout *l = &p->place.layout;
-	const uint8_t *tstate = which ? py_copy_tstate(p, t) : py_copy_before(p, t), *cframe;
+	const uint8_t *tstate = which == 0   ? py_copy_before(p, t)
+				: which == 1 ? py_copy_tstate(p, t)
+					     : py_copy_last(p, t);
+	const uint8_t *cframe;
 
 	if (!tstate)
 		return false;
@@ -92,13 +93,13 @@ bool py_chain_whole(const struct py_process *p, const struct py_tstate *t, const
 
 		if (is_shim(l, link) || (i == 0 && link->owner == PY_NOT_RUNNING))
 			continue;
-		if (link->owner != OWNER_THREAD && link->owner != OWNER_GENERATOR)
+		if (link->owner != PY_OWNER_THREAD && link->owner != PY_OWNER_GENERATOR)
 			return false;
 		last = link;
 	}
 	if (!last || l->frames == PY_FRAMES_HEAP)
 		return true;
-	return last->at == t->base && last->owner == OWNER_THREAD;
+	return last->at == t->base && last->owner == PY_OWNER_THREAD;
 }
 
 /* A frame called without C code between, by one that says that it runs itself: what is left of an
@@ -162,7 +163,7 @@ size_t py_chain_restless(struct py_process *p, struct py_tstate *t, const struct
 		const struct py_link *was = &c->links.v[i];
 		struct py_link now;
 
-		if (was->owner != OWNER_GENERATOR)
+		if (was->owner != PY_OWNER_GENERATOR)
 			continue;
 		t->generators = true;
 		if (!third_look(p, t, was->at, &now) || !link_same(was, &now) ||
@@ -209,7 +210,7 @@ static bool both_at(struct py_process *p, struct py_tstate *t, uint64_t at, uint
 		    struct py_link *a, struct py_link *b)
 {
 	return link_at(p, t, 0, at, a) && link_at(p, t, 1, at, b) && link_same(a, b) &&
-	       a->owner == OWNER_THREAD && a->previous == caller;
+	       a->owner == PY_OWNER_THREAD && a->previous == caller;
 }
 
 /* The end of what is in use of the root chunk. */

@@ -155,6 +155,20 @@ static enum wait_kind ask_wchan(struct wait_process *p, struct wait_thread *t, c
 	return n > 0 ? wait_wchan_kind(name, (size_t)n) : WAIT_UNKNOWN;
 }
 
+/* What is wanted stands at its end, behind 1.4 KB: the kernel gives all of it in one call. */
+static ssize_t read_status(struct wait_process *p, struct wait_thread *t, char *text, size_t size)
+{
+	int fd = t->fd[WAIT_F_STATUS];
+	ssize_t n;
+
+	if (fd < 0)
+		return thread_read(p, t, WAIT_F_STATUS, text, size);
+	n = pread(fd, text, size - 1, 0);
+	if (n >= 0)
+		text[n] = '\0';
+	return n < 0 ? -errno : n;
+}
+
 /* Running or queued, by how often it was put on and taken off a CPU (7 us). The two are read a moment
  * apart, so they may be a whole switch apart: then they tell nothing. */
 static enum wait_kind cpu_kind_now(struct wait_process *p, struct wait_thread *t,
@@ -166,7 +180,7 @@ static enum wait_kind cpu_kind_now(struct wait_process *p, struct wait_thread *t
 
 	if (!s->slices)
 		return WAIT_UNKNOWN;
-	n = thread_read(p, t, WAIT_F_STATUS, text, sizeof(text));
+	n = read_status(p, t, text, sizeof(text));
 	if (n <= 0 || !wait_parse_switches(text, (size_t)n, &off))
 		return WAIT_UNKNOWN;
 	s->preempted = t->left_known && t->left == off.left;
@@ -362,12 +376,15 @@ static void tell_call(struct wait_process *p, struct wait_thread *t, const struc
 }
 
 /* A stopped thread shows the call it was stopped in. A stop is of the whole process, so it is looked
- * for in the first thread, and in the others only while that one is stopped. */
+ * for in the first thread, and in the others only while that one is stopped. To stop, a thread that waits
+ * has to be on a CPU: who has not been there since it was seen to wait is asked nothing (3 us). */
 static bool is_stopped(struct wait_process *p, struct wait_thread *t, struct wait_state *ret)
 {
 	char letter;
 
-	if (t->tid != p->pid && !p->stopped)
+	if (!p->stopped &&
+	    (t->tid != p->pid || (t->known && !t->cpu && t->slices && ret->slices == t->slices &&
+				  ret->run_ns == t->run)))
 		return false;
 	letter = ask_letter(p, t, ret);
 	if (t->tid == p->pid)

@@ -175,6 +175,70 @@ static void finding_has_a_budget(void **state)
 	end_child(pid);
 }
 
+enum { DEPTH = 12 };
+
+/* Not exported: its name is in the file of this test only. */
+__attribute__((noinline, noclone)) static void go_down(int n)
+{
+	if (n > 1)
+		go_down(n - 1);
+	else
+		while (getpid() > 0)
+			pause();
+	__asm__ volatile("" ::: "memory"); /* the call is no jump */
+}
+
+/* The places of the only stack of a thread, innermost first. */
+static size_t stack_of(const struct rig *r, uint32_t thread, uint32_t *places)
+{
+	const struct stack_row *row = NULL;
+
+	for (size_t i = 0; i < r->tally.rows.n; i++)
+		row = r->tally.rows.v[i].entity == thread ? &r->tally.rows.v[i] : row;
+	return row ? stack_book_walk(&r->tally.book, row->node, places, STACK_DEPTH_MAX) : 0;
+}
+
+static const char *function_of(const struct rig *r, uint32_t place)
+{
+	return stack_book_find_place(&r->tally.book, place)->function;
+}
+
+/* All callers of a thread that waits, with the names that only the file has. */
+static void a_wait_has_all_its_callers(void **state)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+	int64_t until = clock_mono_ns() + 20 * NS_PER_S;
+	size_t n = 0, down = 0;
+	uint32_t node;
+	struct rig r;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		go_down(DEPTH);
+	}
+	family(&r, pid, 5 * NS_PER_S);
+	attach_all(&r);
+	do {
+		usleep(2000);
+		stack_job_look(&r.job, clock_mono_ns());
+		n = stack_of(&r, CHILD_THREAD, places);
+	} while ((n < DEPTH || proc(&r, CHILD)->threads.v[0].nameless) && clock_mono_ns() < until);
+	for (size_t i = 0; i < n; i++)
+		down += strncmp(function_of(&r, places[i]), "go_down", 7) == 0;
+	assert_int_equal(down, DEPTH);
+	assert_true(strncmp(function_of(&r, places[0]), "go_down", 7) == 0);
+	/* What begins a program is left out. */
+	assert_string_not_equal(function_of(&r, places[n - 1]), "_start");
+	node = proc(&r, CHILD)->threads.v[0].callers;
+	stack_job_look(&r.job, clock_mono_ns());
+	assert_int_equal(proc(&r, CHILD)->threads.v[0].callers, node);
+	assert_int_equal(proc(&r, CHILD)->threads.v[0].row.node, node);
+	rig_close(&r);
+	end_child(pid);
+}
+
 /* Its first thread has ended: by another one's number, and when there is none it is gone. */
 static void memory_is_read_by_who_is_left(void **state)
 {
@@ -216,6 +280,7 @@ int main(void)
 		cmocka_unit_test(who_is_gone_is_not_looked_into),
 		cmocka_unit_test(finding_has_a_budget),
 		cmocka_unit_test(memory_is_read_by_who_is_left),
+		cmocka_unit_test(a_wait_has_all_its_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

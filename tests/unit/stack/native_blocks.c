@@ -29,8 +29,21 @@ void NAME(outer)(enum block what, struct things *t, struct truth *truth);
 unsigned NAME(burn_much)(unsigned rounds);
 unsigned NAME(burn_little)(unsigned rounds);
 unsigned NAME(burn_forever)(void);
+void *NAME(hidden_at)(void);
 
 static struct truth *of_handler;
+
+/* Not exported: only .symtab has its name. */
+static __attribute__((noinline, noclone, used)) unsigned NAME(hidden)(unsigned x)
+{
+	STAY;
+	return x * 3;
+}
+
+EXPORTED void *NAME(hidden_at)(void)
+{
+	return (void *)NAME(hidden);
+}
 
 static void tell(struct truth *truth)
 {

@@ -312,10 +312,17 @@ static void test_symbols(void **state)
 		assert_int_equal(allocations, before);
 		kept = i == 0 ? place.symbol : kept;
 	}
-	/* Ours are not exported: the program's name, and no neighbour's symbol. */
+	/* Ours are not exported: the program's name, and no neighbour's symbol; then what the file has. */
 	assert_true(native_place(p, (uint64_t)(uintptr_t)check_chain, 0, &place));
 	assert_string_equal(place.symbol, "");
+	assert_true(place.pending);
 	assert_non_null(strstr(place.file, "test_native_live"));
+	for (int64_t end = clock_mono_ns() + 20 * NS_PER_S; place.pending;) {
+		assert_true(clock_mono_ns() < end);
+		pause_ns(1000000);
+		assert_true(native_place(p, (uint64_t)(uintptr_t)check_chain, 1, &place));
+	}
+	assert_true(strncmp(place.symbol, "check_chain", 11) == 0);
 	assert_string_equal(kept, names[0]);
 	native_close(p);
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,15 +31,17 @@ static uint64_t *told; /* by the child */
 
 static void run_child(const char *library, const char *function, unsigned holes)
 {
-	void *handle;
+	void *handle, *at;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The holes it would fit in are filled: it is elsewhere than in others. */
 	for (unsigned i = 0; i < holes; i++)
 		(void)mmap(NULL, 16384, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	__atomic_store_n(told, handle ? (uint64_t)(uintptr_t)dlsym(handle, function) : 1,
-			 __ATOMIC_SEQ_CST);
+	at = handle ? dlsym(handle, function) : NULL;
+	if (at && strstr(function, "_hidden_at")) /* tells where another one is */
+		at = ((void *(*)(void))at)();
+	__atomic_store_n(told, at ? (uint64_t)(uintptr_t)at : 1, __ATOMIC_SEQ_CST);
 	for (;;)
 		pause();
 }
@@ -289,11 +292,13 @@ static struct native_key identity(struct small *small, uint64_t inode, bool writ
 				 .end = SMALL_AT + sizeof(*small),
 				 .bias = SMALL_AT,
 				 .symbols = SMALL_AT + offsetof(struct small, symbols) };
+	struct native_headers headers;
 	struct native_key key;
 	struct mem m;
 
 	mem_open_source(&m, read_small, small);
-	native_identity(&m, &first, &elf, &key);
+	(void)native_headers_read(&m, elf.start, &elf.bias, &headers);
+	native_identity(&m, &first, &elf, &headers, &key);
 	return key;
 }
 
@@ -337,6 +342,71 @@ static void test_identity(void **state)
 	x.symbols[3].st_value++;
 	assert_int_equal(identity(&x, 5, false).inode, 5);
 	assert_true(identity(&x, 5, false).fingerprint != key.fingerprint);
+}
+
+/* Its name as soon as the file has been asked. */
+static const char *named(struct child *c)
+{
+	int64_t until = clock_mono_ns() + 20 * NS_PER_S;
+	struct native_place place = { .pending = true };
+
+	while (place.pending && clock_mono_ns() < until) {
+		assert_true(native_place(c->native, c->at, clock_mono_ns(), &place));
+		if (place.pending)
+			assert_string_equal(place.symbol, "");
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	assert_false(place.pending);
+	return place.symbol;
+}
+
+/* Functions that a library does not export have the names that its file has, if it is the file. */
+static void test_not_exported(void **state)
+{
+	char folder[] = "/tmp/spotter-shared-XXXXXX", path[64], fresh[64];
+	struct native_place place;
+	struct native_shared *s;
+	struct child a, b;
+	size_t late_n, framed_n;
+	uint8_t *late = load(LATE_LIBRARY, &late_n), *framed = load(FRAMED_LIBRARY, &framed_n);
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/lib.so", folder);
+	snprintf(fresh, sizeof(fresh), "%s/new.so", folder);
+	assert_int_equal(native_shared_open(&s), 0);
+	overwrite(path, late, late_n);
+	a = start(s, path, "late_hidden_at", 0);
+	b = start(s, path, "late_hidden_at", 64);
+	assert_string_equal(named(&a), "late_hidden");
+	/* Of another process, and in the middle of it: known. */
+	assert_true(native_place(b.native, b.at + 1, clock_mono_ns(), &place));
+	assert_false(place.pending);
+	assert_string_equal(place.symbol, "late_hidden");
+	end(&a);
+	end(&b);
+	native_shared_close(s);
+	/* Another file has taken its path; a FIFO; nothing. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(native_shared_open(&s), 0);
+		unlink(path); /* a process may still be on its way out of the old one */
+		overwrite(path, late, late_n);
+		a = start(s, path, "late_hidden_at", 0);
+		overwrite(fresh, framed, framed_n);
+		if (i == 1) {
+			unlink(fresh);
+			assert_int_equal(mkfifo(fresh, 0600), 0);
+		}
+		assert_int_equal(i < 2 ? rename(fresh, path) : unlink(path), 0);
+		assert_string_equal(named(&a), "");
+		end(&a);
+		native_shared_close(s);
+	}
+	unlink(fresh);
+	unlink(path);
+	rmdir(folder);
+	free(late);
+	free(framed);
 }
 
 static struct native_table *filled(struct native_shared *s, uint64_t inode, size_t n)
@@ -393,7 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_once), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_same_path), cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_room),      cmocka_unit_test(test_not_exported),
 	};
 
 	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

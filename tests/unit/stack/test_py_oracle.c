@@ -9,10 +9,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "stack/mem.h"
 #include "stack/py/py.h"
 #include "target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -319,12 +322,128 @@ static void test_absurd(void **state)
 	}
 }
 
+/* Memory of a process whose readings are held up once in every other call, for longer than what is usual:
+ * somewhere in the middle of it or of one of its pieces, for up to two rounds of a target's loop. */
+struct slow_memory {
+	struct mem process;
+	uint64_t random;
+	bool on;
+};
+
+static void spend(int64_t ns)
+{
+	int64_t until = clock_mono_ns() + ns;
+
+	while (clock_mono_ns() < until)
+		;
+}
+
+static int read_slowly(void *arg, struct mem_piece *pieces, size_t n)
+{
+	struct slow_memory *m = arg;
+	struct mem_piece part, *cut;
+	size_t first;
+	int r;
+
+	m->random = m->random * 6364136223846793005ull + 1442695040888963407ull;
+	if (!m->on || n < 4 || m->random >> 63)
+		return mem_read_pieces(&m->process, pieces, n);
+	first = 1 + (size_t)(m->random >> 33) % (n - 1);
+	cut = &pieces[first - 1];
+	part = *cut;
+	cut->n = (uint32_t)(m->random >> 17) % (part.n + 1);
+	r = mem_read_pieces(&m->process, pieces, first);
+	spend(60000 + (int64_t)(m->random >> 20) % 640000);
+	part.at += cut->n;
+	part.to = (uint8_t *)part.to + cut->n;
+	part.n -= cut->n;
+	if (r == 0)
+		r = mem_read_pieces(&m->process, &part, 1);
+	cut->n += part.n;
+	cut->failed |= part.failed;
+	return r < 0 ? r : mem_read_pieces(&m->process, pieces + first, n - first);
+}
+
+/* How many readings were made again in `n` samples. */
+static uint64_t run_slowly(const char *python, const char *kind, const char *period,
+			   unsigned long n, struct tally *tally)
+{
+	struct slow_memory slow = { .random = 1 };
+	struct mem m;
+	struct py_stacks stacks = { 0 };
+	struct py_process *p = NULL;
+	struct target target;
+	char line[64], path[64], *maps;
+	int64_t until = clock_mono_ns() + ATTACH_S * NS_PER_S;
+	uint64_t again;
+	size_t maps_n;
+	int r = -EAGAIN, error;
+
+	snprintf(tally->kind, sizeof(tally->kind), "%s %s slow", kind, period);
+	target_start(&target, python, 0, SCRIPTS "/oracle.py", kind, period);
+	assert_non_null(fgets(line, sizeof(line), target.out));
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)target.pid);
+	maps = io_slurp(AT_FDCWD, path, 1 << 20, &maps_n, &error);
+	assert_non_null(maps);
+	mem_open(&slow.process, target.pid);
+	mem_open_source(&m, read_slowly, &slow);
+	m.timed = true;
+	while (r == -EAGAIN && clock_mono_ns() < until)
+		r = py_attach_memory(&p, &m, maps, maps_n, NULL);
+	assert_int_equal(r, 0);
+	for (int i = 0; i < 200; i++) /* what is usual, and the functions */
+		take(p, &stacks, &(struct tally){ 0 });
+	slow.on = true;
+	for (int i = 0; i < 10; i++) /* one that is late makes it wary */
+		take(p, &stacks, tally);
+	again = py_counts(p).retries;
+	for (unsigned long i = 0; i < n; i++)
+		take(p, &stacks, tally);
+	again = py_counts(p).retries - again;
+	target_end(&target);
+	py_stacks_done(&stacks);
+	py_detach(p);
+	mem_close(&slow.process);
+	free(maps);
+	return again;
+}
+
+/* A reading that was held up proves a stack only if that is what was there; and where nothing moved it is
+ * not made again. Frames that are objects (to 3.10) are always read again. */
+static void test_interrupted(void **state)
+{
+	static const char *const kinds[] = { "chain", "rec", "deep", "gen" };
+	unsigned long n = getenv("SPOTTER_LONG") ? 20000 : 400;
+
+	(void)state;
+	for (size_t i = 0; i < pythons.n; i++) {
+		struct tally tally = { 0 }, still = { 0 };
+		uint64_t again;
+
+		if (pythons.minor[i] < 11)
+			continue;
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+			run_slowly(pythons.path[i], kinds[k], k % 2 ? "1" : "60", n, &tally);
+		again = run_slowly(pythons.path[i], "chain", "1000000", 200, &still);
+		print_message("3.%-2u interrupted: %lu complete, %lu partial, %lu unproven, %lu "
+			      "wrong; standing still: %lu complete, %llu read again\n",
+			      pythons.minor[i], tally.complete, tally.partial, tally.unproven,
+			      tally.wrong, still.complete, (unsigned long long)again);
+		if (tally.wrong || still.wrong)
+			fail_msg("%s: no such stack: %s%s", pythons.path[i], tally.example,
+				 still.example);
+		assert_true(tally.complete > 0);
+		/* Who else uses the CPUs interrupts us, too. */
+		assert_true(still.complete > 150 && again < 50);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chains),    cmocka_unit_test(test_generators),
 		cmocka_unit_test(test_recursion), cmocka_unit_test(test_coroutines),
-		cmocka_unit_test(test_absurd),
+		cmocka_unit_test(test_absurd),    cmocka_unit_test(test_interrupted),
 	};
 	const char *more = getenv("SPOTTER_ORACLE_SAMPLES");
 

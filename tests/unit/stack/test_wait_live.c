@@ -359,6 +359,9 @@ static void test_stop(void **state)
 
 	(void)state;
 	watch_open(&s, 1000);
+	/* Known to wait, and not to have run since. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_see(s.p, s.w->pid, clock_mono_ns(), &got), 0);
 	kill(s.w->pid, SIGSTOP);
 	rest_ms(50);
 	assert_int_equal(wait_see(s.p, s.w->pid, clock_mono_ns(), &got), 0);
