@@ -94,13 +94,14 @@ LOOP = [
     ill("finetune-bar-low", "finetune.py", "loop_overhead", "--bar 5000", ""),
     ill("finetune-bar", "finetune.py", "loop_overhead", "--bar 8000", ""),
     ill("charlm-retrace", "charlm.py", "recompiles", "--trace --lengths 9 --depth 6 --gpu-ms 6", "--lengths 9 --depth 6 --gpu-ms 6"),
-    ill("charlm-on-cpu", "charlm.py", "not_on_gpu", "--device cpu --depth 8 --batch 64", marks="", needs=("gpu",)),
+    ill("charlm-on-cpu", "charlm.py", "not_on_gpu", "--device cpu --depth 8 --batch 64", marks="", needs=("gpu",), kind="note"),
     ill("photos-hidden-gpu", "photos.py", "not_on_gpu", "--in-memory --workers 0 --batch 32", marks="", needs=("gpu",),
         env={"CUDA_VISIBLE_DEVICES": ""}),
     ill("manygpus-one", "manygpus.py", "idle_gpus", "--gpus 1", "--gpus 2", scenario=TWO, kind="note"),  # nobody gave it the other
     ill("manygpus-given", "manygpus.py", "idle_gpus", "--gpus 1", "--gpus 2", scenario=TWO,
         env={"CUDA_VISIBLE_DEVICES": "0,1"}),
-    ill("manygpus-weights", "manygpus.py", "data_parallel_api", "--gpus 2 --weights 400", "--gpus 2", scenario=TWO),
+    ill("manygpus-weights", "manygpus.py", "data_parallel_api", "--gpus 2 --weights 400", "--gpus 2", scenario=TWO,
+        kind="note"),  # only names of its functions say so
     ill("charlm-tidy-low", "charlm.py", "gc_pauses", "--journal 3 --tidy 1 --gpu-ms 30", "--journal 3 --gpu-ms 30"),
     ill("charlm-tidy", "charlm.py", "gc_pauses", "--journal 6 --tidy 1", "--journal 6"),
     ill("finetune-fsync", "finetune.py", "logging_stall", "--log-every 1 --fsync --gpu-ms 1.5", "--log-every 40 --fsync --gpu-ms 1.5"),

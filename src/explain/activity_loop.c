@@ -7,15 +7,68 @@
  *		loss = model(batch)       <- the framework, called from the same function
  *
  * Only what has no other name is taken for it, and only code of the program's own: what a library does in a `for`
- * line says itself what it is, or is nothing to load (named_parameters()).
+ * line says itself what it is, or is nothing to load (named_parameters()). Nor is it loading what is done by a
+ * function that has much of the framework's work itself: there the head runs the training, or a part of it.
+ *
+ *	for move in rollouts(env, policy):         <- plays, and asks the model for each move
+ *	for loss in train_epoch(model, loader):    <- trains; the loop only prints
  */
 #include "explain/activity_part.h"
 
+#include <math.h>
 #include <string.h>
+
+/* Of the framework's time in the body of the loop: code that the head runs and that has as much trains as well. */
+static const double framework_most = 0.2;
+/* A line of source this long may have been cut (engine/source_text.h). */
+enum { LINE_CUT = 190 };
+
+/* Is the text behind `for` that of a statement? That has a colon outside of brackets, or goes on in the next line
+ * because one is open; a line of a comprehension has neither, or closes a bracket it has not opened. */
+static bool is_statement(const char *text)
+{
+	int open = 0;
+	char quote = 0;
+	size_t i = 0;
+
+	for (; text[i] && open >= 0; i++) {
+		char c = text[i];
+
+		if (quote) {
+			if (c == '\\' && text[i + 1])
+				i++;
+			else if (c == quote)
+				quote = 0;
+		} else if (c == '"' || c == '\'') {
+			quote = c;
+		} else if (c == '(' || c == '[' || c == '{') {
+			open++;
+		} else if (c == ')' || c == ']' || c == '}') {
+			open--;
+		} else if (c == ':' && open == 0) {
+			return true;
+		} else if (c == '#') {
+			break;
+		}
+	}
+	return open > 0 || (open == 0 && (i >= LINE_CUT || (i && text[i - 1] == '\\')));
+}
+
+/* Up to Python 3.11 any comprehension is a function of its own, and generators still are. */
+static bool is_comprehension(const char *function)
+{
+	const char *last = strrchr(function, '<');
+
+	return last && (strcmp(last, "<listcomp>") == 0 || strcmp(last, "<setcomp>") == 0 ||
+			strcmp(last, "<dictcomp>") == 0 || strcmp(last, "<genexpr>") == 0);
+}
 
 static bool is_head(const struct place *p)
 {
-	return strncmp(p->source, "for ", 4) == 0 || strncmp(p->source, "async for ", 10) == 0;
+	const char *text = strncmp(p->source, "async ", 6) == 0 ? p->source + 6 : p->source;
+
+	return strncmp(text, "for ", 4) == 0 && !is_comprehension(p->function) &&
+	       is_statement(text);
 }
 
 static bool is_own(const struct place *p)
@@ -44,8 +97,21 @@ static bool is_nameless(const struct act_row *r)
 	       (r->state == TIME_PYTHON || (r->state == TIME_IO && !r->on_cpu));
 }
 
-/* Functions that call the framework from another line than a head. */
-static bool note_loops(const struct activity *a, const struct act_thread *t, struct map *loops)
+/* Functions of the program -> milliseconds they were in the framework, from another line than a head. Models have Python
+ * of the framework's below them, or are waited for on the device; what only makes tensors has neither. */
+struct callers {
+	struct map any, model;
+};
+
+static bool add_time(struct map *m, uint64_t function, double seconds)
+{
+	uint32_t so_far = 0;
+
+	map_get(m, function, &so_far);
+	return map_put(m, function, (uint32_t)fmin(so_far + ceil(seconds * 1e3), UINT32_MAX));
+}
+
+static bool note_callers(const struct activity *a, const struct act_thread *t, struct callers *c)
 {
 	uint32_t places[STACK_DEPTH_MAX];
 
@@ -54,11 +120,19 @@ static bool note_loops(const struct activity *a, const struct act_thread *t, str
 		size_t n = is_framework(r)
 			       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
 			       : 0;
+		bool model = r->state == TIME_GPU_WAIT;
+		uint64_t last = 0;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct place *p = stack_book_find_place(a->book, places[i]);
 
-			if (is_own(p) && !is_head(p) && !map_put(loops, function_of(p), 1))
+			model |= p && p->kind == PLACE_PYTHON && !is_own(p);
+			/* one that calls itself is one call */
+			if (!is_own(p) || is_head(p) || function_of(p) == last)
+				continue;
+			last = function_of(p);
+			if (!add_time(&c->any, last, r->seconds) ||
+			    (model && !add_time(&c->model, last, r->seconds)))
 				return false;
 		}
 	}
@@ -66,38 +140,44 @@ static bool note_loops(const struct activity *a, const struct act_thread *t, str
 }
 
 /* Is the program's own code run by the head of such a loop? Innermost first: code, then the head. */
-static bool in_head(const struct activity *a, const struct act_row *r, const struct map *loops)
+static bool in_head(const struct activity *a, const struct act_row *r, const struct callers *c)
 {
-	uint32_t places[STACK_DEPTH_MAX], one;
+	uint32_t places[STACK_DEPTH_MAX], inside = 0;
 	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
 	bool code = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = stack_book_find_place(a->book, places[i]);
+		uint32_t body = 0, model = 0;
 
 		if (!is_own(p))
 			continue;
-		if (code && is_head(p) && map_get(loops, function_of(p), &one))
+		map_get(&c->any, function_of(p), &body);
+		if (code && body && is_head(p) && inside < framework_most * body)
 			return true;
 		code = true;
+		map_get(&c->model, function_of(p), &model);
+		inside = model > inside ? model : inside;
 	}
 	return false;
 }
 
 void rows_of_loop(struct activity *a, const struct act_thread *t)
 {
-	struct map loops = { 0 };
+	struct callers c = { 0 };
 	/* without memory they stay what they were */
-	bool ok = note_loops(a, t, &loops);
+	bool ok = note_callers(a, t, &c);
 
 	for (size_t k = t->row; ok && k < t->row + t->n_rows; k++) {
 		struct act_row *r = &a->rows.v[k];
 
-		if (!is_nameless(r) || !in_head(a, r, &loops))
+		if (!is_nameless(r) || !in_head(a, r, &c))
 			continue;
 		r->state = TIME_DATA_LOAD;
 		r->phase = PHASE_LOAD;
-		r->matched = r->sure = true;
+		/* by where it is called from, and not by a name: that is no sure sign */
+		r->matched = true;
 	}
-	map_done(&loops);
+	map_done(&c.any);
+	map_done(&c.model);
 }

@@ -66,6 +66,8 @@ static void learn_topics(struct place_memo *m, const struct place *p)
 	if (m->topics_known)
 		return;
 	m->topics = topics_match(p, false);
+	if (p->kind == PLACE_PYTHON && place_is_library(p))
+		m->topics &= ~TOPIC_BIT(TOPIC_HAND_OUT);
 	m->line_topics = p->kind == PLACE_PYTHON ? topics_match(p, true) : 0;
 	m->topics_known = true;
 }

@@ -162,10 +162,13 @@ bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipelin
 	return true;
 }
 
-static const double consumer_least = 0.05;  /* of the critical thread's time */
-static const double gpu_least = 0.01;       /* of the time a kernel of the job runs */
-static const double sure_least = 0.5;       /* of the time of loading */
-static const double rank_late_least = 0.05; /* of the time, as input_straggler has it */
+static const double consumer_least = 0.05;   /* of the critical thread's time */
+static const double gpu_least = 0.01;        /* of the time a kernel of the job runs */
+static const double sure_least = 0.5;        /* of the time of loading */
+static const double rank_late_least = 0.05;  /* of the time, as input_straggler has it */
+static const double rank_alone_least = 0.5;  /* of what it is late: as much more than the second */
+static const double collective_least = 0.05; /* of the time of a rank */
+static const double apart_most = 0.1; /* of a step: ends of it in step, as facts/ranks.c has it */
 
 enum answer loading_is_for_training(const struct facts *f, struct opinion *o)
 {
@@ -185,14 +188,35 @@ static bool trains(const struct facts *f)
 	return fact_or(f, FACT_TRAINING, 0) > 0 || fact_or(f, FACT_GPU_BUSY, 0) >= gpu_least;
 }
 
+enum answer loading_ranks_in_step(const struct facts *f, struct opinion *o)
+{
+	const struct fact *apart = &f->v[FACT_RANKS_APART];
+	enum answer a;
+
+	if (apart->known)
+		return apart->value <= apart_most ? ANSWER_YES : ANSWER_NO;
+	/* one that waits for a device may wait for its own */
+	a = answer_or(rule_at_least(f, FACT_RANKS_COMM, collective_least, o),
+		      rule_at_least(f, FACT_RANKS_NUMBERED, 1, o));
+	if (a == ANSWER_NO)
+		return rule_cannot_tell(o,
+					"whether the processes train together, or each by itself, "
+					"is not known: no collective and no number of a rank "
+					"was seen");
+	return a;
+}
+
 bool loading_of_one_rank(const struct facts *f)
 {
 	const struct fact *late = &f->v[FACT_RANKS_DATA_LATE];
 	double own = fact_or(f, FACT_TIME_DATA_LOAD, 0) + fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	struct opinion unused = { 0 };
 
 	return late->known && late->low > 0 && late->value >= rank_late_least &&
 	       late->value >= 0.5 * own &&
-	       fact_or(f, FACT_RANKS_DATA_AWAITED, 0) >= 0.5 * late->value;
+	       fact_or(f, FACT_RANKS_DATA_AWAITED, 0) >= 0.5 * late->value &&
+	       fact_or(f, FACT_RANKS_DATA_NEXT, 0) >= rank_alone_least * late->value &&
+	       loading_ranks_in_step(f, &unused) == ANSWER_YES;
 }
 
 const char *loading_thread(const struct facts *f)

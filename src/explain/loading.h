@@ -30,6 +30,9 @@ double loading_wall_per_cpu(const struct facts *f);
 /* Is there somebody who uses the data: the GPU, a framework, or a program that does something else with it
  * than loading and whose loading is plainly a training's? Without one there is no cause here. */
 enum answer loading_is_for_training(const struct facts *f, struct opinion *o);
+/* Do the ranks wait for each other? Trainings that a launcher started side by side are told apart from ranks by
+ * when their steps end, else by collectives and by numbers. */
+enum answer loading_ranks_in_step(const struct facts *f, struct opinion *o);
 /* Is it one rank alone whose data is late, and the others wait for it? Then what differs there is to be mended
  * (input_straggler), and how all ranks load is worth a note. */
 bool loading_of_one_rank(const struct facts *f);

@@ -19,7 +19,7 @@ struct stall {
 	double confidence;
 	bool
 	    needs_gpu; /* only where the job works on a GPU: without one it may be the work itself */
-	bool pauses;   /* seldom and long, unlike what is done in each step */
+	bool pauses;   /* seldom and long, unlike what is done in each step or takes milliseconds */
 	bool on_gpu;   /* it keeps the GPU busy itself: that one is no reason to say nothing */
 	bool note;     /* always a note */
 	bool repeats;  /* once is as it must be: a note where steps do not tell the start apart */

@@ -115,7 +115,7 @@ static int add_event(struct record *r, struct sqlite3_stmt *s)
 		free(text);
 		return -ENOMEM;
 	}
-	*e = (struct window_event){ .t_ns = sqlite3_column_int64(s, 0),
+	*e = (struct window_event){ .t_ns = sane_ns(sqlite3_column_int64(s, 0)),
 				    .kind = kind,
 				    .entity = (uint32_t)sqlite3_column_int64(s, 2),
 				    .value = sqlite3_column_double(s, 3),
@@ -148,8 +148,8 @@ static int add_gap(struct record *r, struct sqlite3_stmt *s)
 	*g = (struct window_gap){ .metric = m->known,
 				  .entity = (uint32_t)sqlite3_column_int64(s, 1),
 				  .why = why,
-				  .from_ns = sqlite3_column_int64(s, 3),
-				  .to_ns = sqlite3_column_int64(s, 4) };
+				  .from_ns = sane_ns(sqlite3_column_int64(s, 3)),
+				  .to_ns = sane_ns(sqlite3_column_int64(s, 4)) };
 	return 0;
 }
 

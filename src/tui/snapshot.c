@@ -263,14 +263,19 @@ static int by_owner_and_use(const void *a, const void *b)
 
 static void hand_out_threads(struct snapshot *v)
 {
-	for (size_t p = 0; p < v->processes.n; p++) {
-		struct snap_task *owner = &v->processes.v[p];
+	/* Threads of a process lie side by side. */
+	for (size_t i = 0, n; i < v->threads.n; i += n) {
+		uint32_t owner = v->threads.v[i].entity->parent;
 
-		for (size_t i = 0; i < v->threads.n; i++) {
-			if (v->threads.v[i].entity->parent != owner->entity->id)
+		for (n = 1; i + n < v->threads.n; n++)
+			if (v->threads.v[i + n].entity->parent != owner)
+				break;
+		for (size_t p = 0; p < v->processes.n; p++) {
+			if (v->processes.v[p].entity->id != owner)
 				continue;
-			if (!owner->n_threads++)
-				owner->first_thread = i;
+			v->processes.v[p].first_thread = i;
+			v->processes.v[p].n_threads = n;
+			break;
 		}
 	}
 }

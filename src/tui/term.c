@@ -140,11 +140,12 @@ int term_open(const struct term_options *o, struct term **ret, struct err *e)
 		return err_set(e, -ENOTTY, "standard input is not a terminal");
 	}
 	set_escdelay(ESCAPE_MS);
-	t->screen = newterm(NULL, stdout, stdin);
+	t->screen = newterm(NULL, stdout, stdin); /* which changes the terminal's modes at once */
 	if (!t->screen || !speaks_ecma48() || !(t->keys = newpad(1, 1))) {
 		bool dull = t->screen != NULL;
 
 		term_close(t);
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &rescue.before);
 		err_set(e, -ENOTSUP,
 			dull ? "the terminal '%s' cannot move its cursor as spotter wants"
 			     : "nothing is known about a terminal '%s' (TERM)",
@@ -163,8 +164,9 @@ void term_close(struct term *t)
 {
 	if (!t)
 		return;
-	if (t->keys) {
+	if (t->screen)
 		endwin();
+	if (t->keys) {
 		disarm();
 		delwin(t->keys);
 	}

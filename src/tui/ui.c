@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { TO_THE_BEGINNING = -(1 << 24) }; /* steps */
-
 /* Milliseconds a point of the graphs stands for; those shorter than a tick stand for a tick. */
 static const int zooms[] = { 100,   200,   500,    1000,   2000,   5000,    10000,
 			     30000, 60000, 120000, 300000, 600000, 1800000, 3600000 };
@@ -65,10 +63,8 @@ void ui_when(const struct ui *u, int64_t first_ns, int64_t last_ns, struct board
 	};
 }
 
-static void move_in_time(struct ui *u, const struct board *b, int steps)
+static void look_at(struct ui *u, const struct board *b, int64_t at)
 {
-	int64_t at = (u->at_ns ? u->at_ns : b->last_ns) + steps * ui_step_ns(u);
-
 	if (!u->right_ns)
 		u->right_ns = b->last_ns;
 	if (at < b->first_ns + u->tick_ns)
@@ -84,6 +80,11 @@ static void move_in_time(struct ui *u, const struct board *b, int steps)
 	}
 }
 
+static void move_in_time(struct ui *u, const struct board *b, int steps)
+{
+	look_at(u, b, (u->at_ns ? u->at_ns : b->last_ns) + steps * ui_step_ns(u));
+}
+
 void ui_play(struct ui *u, const struct board *b)
 {
 	move_in_time(u, b, 1);
@@ -97,7 +98,7 @@ static void pause_here(struct ui *u, const struct board *b)
 	if (b->replay && !b->live) {
 		u->playing = !u->playing;
 		if (u->playing && !u->at_ns)
-			move_in_time(u, b, TO_THE_BEGINNING);
+			look_at(u, b, b->first_ns);
 		return;
 	}
 	u->paused = !u->paused;
@@ -212,7 +213,7 @@ static bool move(struct ui *u, const struct board *b, uint32_t key)
 		move_in_time(u, b, key == '>' ? 10 : 1);
 		return true;
 	case UI_HOME:
-		move_in_time(u, b, TO_THE_BEGINNING);
+		look_at(u, b, b->first_ns);
 		return true;
 	case UI_END:
 		u->at_ns = u->right_ns = 0;

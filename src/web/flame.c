@@ -33,7 +33,7 @@ struct grower {
 	VEC(struct twig) twigs;   /* the first is the root */
 	struct map by_code;       /* parent << 32 | code -> place in twigs */
 	const struct thread_role *roles;
-	size_t n_roles;
+	struct map role_of; /* thread -> place in roles */
 	int error;
 };
 
@@ -43,6 +43,7 @@ static void grower_done(struct grower *g)
 		free(g->owners.v[i]);
 	vec_done(&g->owners);
 	stack_sum_done(&g->sum);
+	map_done(&g->role_of);
 	map_done(&g->owner_of);
 	map_done(&g->owner_by_name);
 	vec_done(&g->twigs);
@@ -62,10 +63,10 @@ static void name_owner(const struct grower *g, uint32_t thread, struct buf *out)
 {
 	const struct entity_table *all = window_entities(g->w);
 	const char *role = NULL;
+	uint32_t at;
 
-	for (size_t i = 0; i < g->n_roles && !role; i++)
-		if (g->roles[i].thread == thread)
-			role = g->roles[i].role;
+	if (map_get(&g->role_of, thread, &at))
+		role = g->roles[at].role;
 	for (const char *s = role; s && *s; s++)
 		buf_char(out, *s == '_' ? ' ' : *s);
 	if (!role) {
@@ -373,13 +374,14 @@ static int prune(struct grower *g, size_t most, size_t text, struct flame *ret)
 int flame_take(const struct window *w, const struct verdict *v, size_t most, size_t text,
 	       struct flame *ret)
 {
-	auto_done(grower) struct grower g = {
-		.w = w, .book = window_book(w), .roles = v->roles.v, .n_roles = v->roles.n
-	};
+	auto_done(grower) struct grower g = { .w = w, .book = window_book(w), .roles = v->roles.v };
 	struct flame f = { 0 };
 	int r;
 
 	*ret = f;
+	for (size_t i = 0; i < v->roles.n; i++)
+		if (!map_put(&g.role_of, v->roles.v[i].thread, (uint32_t)i))
+			return -ENOMEM;
 	r = g.book ? window_stacks(w, take_slice, &g) : -ENODATA;
 	if (r == 0)
 		r = g.error;

@@ -33,6 +33,13 @@ static bool hands_out(const struct act_row *r)
 	       (r->state == TIME_TRANSFER || (r->on_cpu && r->state != TIME_GPU_WAIT));
 }
 
+/* The same by hand: a function called "gather" may do anything, so only what it copies is that. */
+static bool hands_out_by_name(const struct act_row *r)
+{
+	return r->topics & BIT(TOPIC_HAND_OUT) && !(r->topics & BIT(TOPIC_DATA_PARALLEL)) &&
+	       r->state == TIME_TRANSFER;
+}
+
 /* parallel: one process works on several GPUs, so what looks like handing out is that, and no other cause. */
 static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 {
@@ -40,7 +47,7 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 					BIT(TOPIC_PROGRESS) | BIT(TOPIC_COMPILE) | BIT(TOPIC_GC) |
 					BIT(TOPIC_EVALUATE) | BIT(TOPIC_START_WORKERS);
 	bool data = is_getting_data(r), device = r->state == TIME_GPU_WAIT;
-	bool shared_out = parallel && t & BIT(TOPIC_DATA_PARALLEL);
+	bool shared_out = parallel && t & (BIT(TOPIC_DATA_PARALLEL) | BIT(TOPIC_HAND_OUT));
 
 	switch (id) {
 	case FACT_DOING_CHECKPOINT:
@@ -68,6 +75,8 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 		return t & BIT(TOPIC_START_WORKERS);
 	case FACT_DOING_DATA_PARALLEL:
 		return hands_out(r);
+	case FACT_DOING_HAND_OUT:
+		return hands_out_by_name(r);
 	case FACT_DOING_GC:
 		return t & BIT(TOPIC_GC);
 	case FACT_DOING_OWN:

@@ -18,7 +18,7 @@ static const double idle_most = 0.01;
 static const double settled_least_s = 20;
 static const size_t settled_steps = 10;
 
-static const char too_short[] = "watched for less than 20 s, and no steps were seen";
+static const char too_short[] = "watched for less than 20 s, and fewer than ten steps were seen";
 
 static void list_add(char *list, size_t size, const struct gpu_row *g)
 {
@@ -44,6 +44,28 @@ static bool is_settled(const struct scene *s)
 	return steps >= settled_steps;
 }
 
+/* Whoever may use them: those a mask hides from the job are among them. */
+static void set_free(const struct scene *s, struct facts *f)
+{
+	double n = 0;
+	bool dark = false;
+
+	for (size_t i = 0; i < s->gpus.rows.n; i++) {
+		const struct gpu_row *g = &s->gpus.rows.v[i];
+
+		if (!gpu_is_unit(g) || !gpu_is_fit(g) || g->end != GPU_END_NONE)
+			continue;
+		if (isnan(g->busy_steady) || (g->busy_at_least && g->busy_steady < idle_most))
+			dark = true;
+		else
+			n += g->busy_steady < idle_most;
+	}
+	if (!n && dark)
+		fact_absent(f, FACT_GPU_FREE, "how busy each GPU was is not known");
+	else
+		fact_set(f, FACT_GPU_FREE, n);
+}
+
 static void count(const struct scene *s, struct facts *f)
 {
 	double n = 0, units = 0, fit = 0, used = 0;
@@ -63,6 +85,7 @@ static void count(const struct scene *s, struct facts *f)
 	fact_set(f, FACT_GPU_COUNT, n);
 	fact_set(f, FACT_GPU_UNITS, units);
 	fact_set(f, FACT_GPU_FIT, fit);
+	set_free(s, f);
 	fact_set(f, FACT_GPU_WATCHED, s->seconds);
 	fact_set(f, FACT_GPU_SETTLED, is_settled(s));
 	if (unknown && !used)

@@ -140,15 +140,23 @@ static void grows(const struct scene *s, struct facts *f)
 	const char *marker =
 	    s->whole->ops->step_source ? s->whole->ops->step_source(s->whole->src) : NULL;
 	bool some = false, all = false;
+	const char *name = "";
+	int n = 0;
 
-	for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++)
-		if ((marker && strcmp(marker, frameworks[i].marker) == 0) ||
-		    has_frames(&s->activity, frameworks[i].file))
-			*(frameworks[i].grows ? &some : &all) = true;
-	if (some || all)
-		fact_set(f, FACT_GPU_FILL_GROWS, !all);
-	else
+	for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
+		if (!(marker && strcmp(marker, frameworks[i].marker) == 0) &&
+		    !has_frames(&s->activity, frameworks[i].file))
+			continue;
+		*(frameworks[i].grows ? &some : &all) = true;
+		name = frameworks[i].marker;
+		n++;
+	}
+	if (!n) {
 		fact_absent(f, FACT_GPU_FILL_GROWS, "which framework trains is not known");
+		return;
+	}
+	fact_set(f, FACT_GPU_FILL_GROWS, !all);
+	fact_set_subject(f, FACT_GPU_FILL_GROWS, 0, n == 1 ? name : "");
 }
 
 /* In use, less what its processes have: on average and at the end, so that neither a process that was

@@ -203,10 +203,17 @@ static bool own_of(const struct window *w, uint32_t id, double *ret, double *ret
 	return true;
 }
 
-/* False: too little is known. */
+/* Was in the window, and not through all of it: what it had came and went. */
+static bool comes_or_goes(const struct member *m, const struct window *w)
+{
+	return !lives_through(m, w) && m->born_ns < w->to_ns &&
+	       (!m->gone_ns || m->gone_ns > w->from_ns);
+}
+
+/* False: too little is known, or it does not grow: others that give memory back would look so. */
 static bool by_rest(const struct scene *s, struct facts *f, const struct window *w)
 {
-	double rest[PARTS], at[PARTS], faulted = 0, had = 0, bytes;
+	double rest[PARTS], at[PARTS], faulted = 0, had = 0, bytes, low, high;
 	bool group = s->cg_mem && parts_of(w, M_CG_MEM_ANON, s->cg_mem, rest);
 
 	if (!group && !parts_of(w, M_MEM_ANON, ID_HOST, rest))
@@ -214,6 +221,8 @@ static bool by_rest(const struct scene *s, struct facts *f, const struct window 
 	for (size_t i = 0; i < s->members.n; i++) {
 		const struct member *m = &s->members.v[i];
 
+		if (comes_or_goes(m, w))
+			return false;
 		if (!lives_through(m, w))
 			continue;
 		if (!own_of(w, m->id, at, &bytes))
@@ -226,7 +235,7 @@ static bool by_rest(const struct scene *s, struct facts *f, const struct window 
 		}
 	}
 	/* more than they can have copied, or had to copy: somebody else grows */
-	if (rest[PARTS - 1] - rest[0] > fmin(faulted, had))
+	if (rest[PARTS - 1] - rest[0] > fmin(faulted, had) || !(rate(rest, w, &low, &high) > 0))
 		return false;
 	set_workers(f, rest, had, w);
 	fact_set_subject(f, FACT_WORKERS_LEAK, 0, group ? "control group" : "machine");

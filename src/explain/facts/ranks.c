@@ -294,6 +294,15 @@ static void late_by_marks(const struct ranks_steps *steps, struct facts *f)
 		fact_set(f, FACT_RANKS_DATA_AWAITED, fmax(0, late - steps->apart));
 }
 
+/* In order of their numbers. */
+static bool is_numbered(const struct ranks *r)
+{
+	for (size_t i = 0; i < r->v.n; i++)
+		if (r->v.v[i].number < 0 || (i && r->v.v[i].number == r->v.v[i - 1].number))
+			return false;
+	return true;
+}
+
 static void side_by_side(const struct scene *s, const struct ranks *r, struct facts *f)
 {
 	static const char too_few[] = "too few stacks of the ranks were recorded";
@@ -304,6 +313,7 @@ static void side_by_side(const struct scene *s, const struct ranks *r, struct fa
 		(void)ranks_by_step(s, r, &steps); /* out of memory: not known */
 	if (r->why_not[0]) {
 		all_absent(f, FACT_RANKS + 1, r->why_not);
+		fact_set(f, FACT_RANKS_NUMBERED, is_numbered(r));
 		if (isfinite(steps.uneven))
 			set_steps(f, &steps);
 		late_by_marks(&steps, f);
@@ -314,6 +324,7 @@ static void side_by_side(const struct scene *s, const struct ranks *r, struct fa
 	if (r->v.n < 2)
 		return;
 	late(&s->activity, r, f);
+	fact_set(f, FACT_RANKS_NUMBERED, is_numbered(r));
 	set_steps(f, &steps);
 	transfer(&s->activity, r, &steps, f);
 	if (samples_least_of(r) >= samples_enough)

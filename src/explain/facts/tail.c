@@ -26,8 +26,9 @@ static enum still is_still(const struct scene *s, int64_t from, int64_t to)
 
 	w.from_ns = from;
 	w.to_ns = to;
-	if (!window_delta(&w, M_JOB_CPU, ID_JOB, &cpu) ||
-	    cpu > cores_most * (double)(to - from) / 1e9)
+	if (!window_delta(&w, M_JOB_CPU, ID_JOB, &cpu))
+		return NOT_KNOWN;
+	if (cpu > cores_most * (double)(to - from) / 1e9)
 		return MOVES;
 	for (size_t i = 0; i < s->gpus.rows.n; i++) {
 		const struct gpu_row *g = &s->gpus.rows.v[i];
@@ -57,6 +58,33 @@ static int64_t still_from(const struct scene *s, int64_t end, bool *ret_known)
 	return at;
 }
 
+/* When the last process of the job left its GPU; the end of the window: it did not. */
+static int64_t held_until(const struct scene *s)
+{
+	int64_t last = 0;
+
+	for (size_t i = 0; i < s->gpus.processes.n; i++) {
+		const struct gpu_process_row *p = &s->gpus.processes.v[i];
+		int64_t end = p->gone_ns ? p->gone_ns : s->whole->to_ns;
+
+		if (p->job && end > last)
+			last = end;
+	}
+	return last;
+}
+
+/* From when to `end` it stood still and held its GPU; `end`: it did not. */
+static int64_t tail_from(const struct scene *s, const struct member *m, int64_t end,
+			 bool *ret_known)
+{
+	*ret_known = true;
+	/* A part of the run that is over before it ended is no end; and what comes when the GPU is free again
+	 * costs nobody anything. */
+	if ((m && m->gone_ns > s->whole->to_ns) || held_until(s) < end - fine_ns)
+		return end;
+	return still_from(s, end, ret_known);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct member *m = scene_member(s, s->main_proc);
@@ -80,7 +108,7 @@ static void compute(const struct scene *s, struct facts *f)
 		end = m->gone_ns;
 	if (s->run->has_exit || (m && m->gone_ns))
 		end -= exit_ns;
-	from = f->v[FACT_GPU_USED].value >= 1 ? still_from(s, end, &known) : end;
+	from = f->v[FACT_GPU_USED].value >= 1 ? tail_from(s, m, end, &known) : end;
 	if (!known) {
 		fact_absent(f, FACT_TAIL, "whether its GPU did something at the end is not known");
 		fact_absent_like(f, FACT_TAIL_SHARE, FACT_TAIL);

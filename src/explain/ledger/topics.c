@@ -83,8 +83,9 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_START_WORKERS, PHASE_BY_FRAME, "multiprocessing/", "BaseProcess.start|Popen.__init__|Popen._launch|Pool.__init__|_repopulate_pool*|spawnv_passfds|fork_exec|_launch" },
 
 	{ TOPIC_DATA_PARALLEL, PHASE_BY_FRAME, "torch/nn/parallel/data_parallel.py|torch/nn/parallel/replicate.py|torch/nn/parallel/scatter_gather.py|torch/nn/parallel/parallel_apply.py|torch/nn/parallel/comm.py", "" },
-	/* By hand: asked for only where one process works on several GPUs. */
-	{ TOPIC_DATA_PARALLEL, PHASE_BY_FRAME, "", "replicate|replicate_*|*_replicate|*_replicas|scatter|scatter_*|gather|gather_*|parallel_apply|broadcast_weights|broadcast_parameters|broadcast_params|broadcast_model" },
+	/* Names that libraries have for other things (torch_scatter, asyncio.gather, collectives): they count for
+	 * functions of the program's own alone, see learn_topics(), and where one process works on several GPUs. */
+	{ TOPIC_HAND_OUT, PHASE_BY_FRAME, "", "replicate|replicate_*|*_replicate|*_replicas|scatter|scatter_*|gather|gather_*|parallel_apply|broadcast_weights|broadcast_parameters|broadcast_params|broadcast_model" },
 
 	{ TOPIC_OPTIMIZER, PHASE_BY_FRAME, "torch/optim/|optax/|keras/src/optimizers/|keras/optimizers/|mxnet/optimizer/|mxnet/gluon/trainer.py", "" },
 
@@ -126,6 +127,7 @@ const char *topic_name(enum topic t)
 		[TOPIC_COPY_IN] = "copy_in",
 		[TOPIC_START_WORKERS] = "start_workers",
 		[TOPIC_DATA_PARALLEL] = "data_parallel",
+		[TOPIC_HAND_OUT] = "hand_out",
 		[TOPIC_OPTIMIZER] = "optimizer",
 		[TOPIC_INSTALL] = "install",
 		[TOPIC_GC] = "gc",

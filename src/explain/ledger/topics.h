@@ -25,6 +25,7 @@ enum topic {
 	TOPIC_COPY_IN,       /* data goes to the device */
 	TOPIC_START_WORKERS, /* loader workers are being started or ended */
 	TOPIC_DATA_PARALLEL, /* one process copies its model to several GPUs each step */
+	TOPIC_HAND_OUT,      /* the same by hand, by the names of the program's own functions */
 	TOPIC_OPTIMIZER,
 	TOPIC_INSTALL, /* packages are installed, downloaded */
 	TOPIC_GC,      /* the interpreter collects garbage: by a flag, no frame says it */

@@ -71,6 +71,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	double allowed, used, others, room, busy;
 	struct fact lost;
 	enum answer a;
+	bool on_gpu;
 
 	if (fact_value(f, FACT_CORES_OTHERS, &others) &&
 	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && others < others_least * allowed)
@@ -85,15 +86,18 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (!lost_share(f, &lost))
 		return ANSWER_NO;
 	a = answer_and(answer_not(rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o)),
-		       answer_and(rule_at_least(f, FACT_THREADS_ALONE, 0, o),
-				  rule_at_least(f, FACT_GPU_BUSY, 0, o)));
+		       rule_at_least(f, FACT_THREADS_ALONE, 0, o));
+	/* A GPU that may be somebody else's bounds nothing. */
+	on_gpu = fact_or(f, FACT_GPU_USED, 0) >= 1;
+	if (on_gpu)
+		a = answer_and(a, rule_at_least(f, FACT_GPU_BUSY, 0, o));
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f, &lost, allowed);
 	used = fact_or(f, FACT_CORES_USED, 0);
 	room = fmin(fmin(used + others, allowed), f->v[FACT_THREADS_ALONE].value);
 	room = used > 0 ? room / used : INFINITY;
-	busy = f->v[FACT_GPU_BUSY].value;
+	busy = on_gpu ? f->v[FACT_GPU_BUSY].value : 0;
 	rule_gain_of_share(x, &lost, busy > 0 ? fmin(room, 1 / busy) : room);
 	snprintf(x->then, sizeof(x->then), "its own work");
 	x->confidence = 0.8;

@@ -2,7 +2,8 @@
  *
  * gc_pauses: Python's collector of garbage stops the training again and again.
  *
- * Not to be taken for it: collections nobody waits for (the GPU is busy), and those of other processes.
+ * Not to be taken for it: collections nobody waits for (the GPU is busy: most are over in milliseconds, while it
+ * works on what was handed out before), and those of other processes.
  *
  * Gain: the share of time; what was made at the start and stays (gc.freeze) need not be looked through
  * each time, and a collection now and then is enough.
@@ -22,7 +23,6 @@ static const struct stall stall = {
 	.likely = 0.9,
 	.much = 1,
 	.confidence = 0.8,
-	.pauses = true,
 };
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -22,15 +22,15 @@ static const double filled_least = 0.2; /* of the GPU's units, where it is known
 static const double others_most = 0.05;
 static const double held_least = 0.05; /* of its busy time: its clock may be what can be fixed */
 
-/* Pauses that a GPU with this little idle time loses by all the same: no rule for them has been silenced by it. */
+/* Pauses that a GPU with this little idle time loses by all the same: no rule for them has been silenced by it. Those
+ * ask for the busiest GPU, and so does this. */
 static bool pauses(const struct facts *f)
 {
 	double share =
 	    fmax(fact_or(f, FACT_DOING_CHECKPOINT, 0), fact_or(f, FACT_DOING_COMPILE, 0));
 
-	share = fmax(share, fact_or(f, FACT_DOING_GC, 0));
 	share = fmax(share, fact_or(f, FACT_DOING_START_WORKERS, 0));
-	return fmin(share, 1 - f->v[FACT_GPU_BUSY_LEAST].value) >= held_least;
+	return fmin(share, 1 - fact_or(f, FACT_GPU_BUSY, 1)) >= held_least;
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

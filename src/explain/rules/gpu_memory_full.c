@@ -47,8 +47,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 			     num_bytes(swing * room, b, sizeof(b)));
 	else
 		rule_because(x, f, FACT_GPU_FILL_GROWS,
-			     "its framework takes what it needs and no more: there is little "
-			     "left to take");
+			     "its framework takes memory as it needs it and keeps what it has: it "
+			     "once needed nearly all");
 	snprintf(x->fix, sizeof(x->fix),
 		 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, a slightly smaller batch, or "
 		 "batches of few different shapes; torch.cuda.memory_stats()['num_alloc_retries'] "

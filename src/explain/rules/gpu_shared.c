@@ -4,7 +4,9 @@
  * itself run theirs on the same one. The driver gives them turns, so each waits for the other.
  *
  * Not to be taken for it: programs that only have a context or memory there (a desktop, a notebook
- * that idles), other partitions of the same GPU (MIG), and sharing on purpose through MPS: a note.
+ * that idles), other partitions of the same GPU (MIG), and sharing on purpose through MPS: a note. A note as well are
+ * trainings of the job on a GPU that has time left, unless their threads wait longer for it than their own kernels
+ * take: one that is busy elsewhere loses little, and sharing is what such a GPU is for.
  *
  * Gain: while their kernels run, ours wait, if we have any to run. They had the share o of the time;
  * of what they left we used j/(1-o), and as often we wanted it while they had it: w = o * j/(1-o), at
@@ -19,6 +21,8 @@
 #include <stdio.h>
 
 static const double others_least = 0.05;
+/* Among trainings of the job: how busy a GPU is full, and share of time each waits for the others' kernels. */
+static const double full_least = 0.85, wait_least = 0.1;
 
 static void say(struct finding *x, const struct facts *f, double others)
 {
@@ -43,22 +47,31 @@ static void say(struct finding *x, const struct facts *f, double others)
 
 static void say_siblings(struct finding *x, const struct facts *f, double others)
 {
-	double n = f->v[FACT_GPU_SIBLINGS].value;
+	double n = f->v[FACT_GPU_SIBLINGS].value, wait = fact_or(f, FACT_GPU_SIBLINGS_WAIT, 0);
+	bool full = fact_or(f, FACT_GPU_SIBLINGS_UNIT, 0) >= full_least;
 	const char *gpu = f->v[FACT_GPU_SIBLINGS].text;
 	char a[32];
 
+	x->note = !full && wait < wait_least;
 	snprintf(x->title, sizeof(x->title),
 		 "%.24s is shared by %.0f trainings of this job: each finds it busy %s of the time",
 		 gpu, n, num_percent(others, a, sizeof(a)));
 	rule_because(x, f, FACT_GPU_SIBLINGS, "%.0f processes of the job train on %s", n, gpu);
 	rule_because(x, f, FACT_GPU_SIBLINGS_BUSY, "kernels of the others run %s of the time",
 		     num_percent(others, a, sizeof(a)));
-	rule_because(x, f, FACT_GPU_BUSY, "it is busy %s of the time",
-		     num_percent(fact_or(f, FACT_GPU_BUSY, 0), a, sizeof(a)));
+	rule_because(x, f, FACT_GPU_SIBLINGS_UNIT, "it is busy %s of the time",
+		     num_percent(fact_or(f, FACT_GPU_SIBLINGS_UNIT, 0), a, sizeof(a)));
+	if (wait >= wait_least)
+		rule_because(x, f, FACT_GPU_SIBLINGS_WAIT,
+			     "each waits for it %s of the time beyond what its own kernels take",
+			     num_percent(wait, a, sizeof(a)));
 	snprintf(x->fix, sizeof(x->fix),
-		 "give each training a GPU of its own (CUDA_VISIBLE_DEVICES for each process, "
-		 "cuda:LOCAL_RANK for ranks), or run one after the other: together they get no "
-		 "more done than the GPU can");
+		 "%sgive each training a GPU of its own (CUDA_VISIBLE_DEVICES for each process, "
+		 "cuda:LOCAL_RANK for ranks)%s",
+		 x->note ? "nothing as long as it has time left; to have none wait, " : "",
+		 full ? ", or run one after the other: together they get no more done than the "
+			"GPU can"
+		      : "");
 }
 
 /* w of the text above, as a speedup; job: NAN not known, then the middle of the range. */
@@ -92,10 +105,13 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		n = f->v[FACT_GPU_SIBLINGS].value;
 		others = fmin(f->v[FACT_GPU_SIBLINGS_BUSY].value, 0.95);
 		say_siblings(x, f, others);
-		gain(x, others, others / (n - 1));
+		if (x->note)
+			x->cost = NAN;
+		else
+			gain(x, others, others / (n - 1));
 	}
 	x->confidence = 0.6;
-	x->note = fact_or(f, FACT_GPU_MPS, 0) > 0.5;
+	x->note |= fact_or(f, FACT_GPU_MPS, 0) > 0.5;
 	return ANSWER_YES;
 }
 

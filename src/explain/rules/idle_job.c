@@ -27,6 +27,11 @@ static const double waits_least = 0.8; /* of that time */
 static const double tail_short = 5, tail_share = 0.3,
 		    tail_long = 60; /* seconds and share of the run, or seconds */
 
+static bool marked_steps(const struct facts *f)
+{
+	return strcmp(f->v[FACT_START_SECONDS].text, "steps") == 0;
+}
+
 static enum answer hung(const struct facts *f, struct opinion *o)
 {
 	enum answer r = answer_or(rule_at_least(f, FACT_HANG, hang_least, o),
@@ -35,7 +40,7 @@ static enum answer hung(const struct facts *f, struct opinion *o)
 
 	if (r != ANSWER_YES)
 		return r;
-	if (strcmp(f->v[FACT_START_SECONDS].text, "steps") != 0)
+	if (!marked_steps(f))
 		r = answer_or(rule_at_least(f, FACT_TRAINING, 1, o),
 			      answer_and(rule_at_least(f, FACT_GPU_USED, 1, o),
 					 rule_at_least(f, FACT_RUN_FAILED, 1, o)));
@@ -107,8 +112,9 @@ static enum answer lingers(const struct facts *f, struct opinion *o)
 	enum answer r = answer_and(rule_at_least(f, FACT_TAIL, tail_short, o),
 				   rule_at_least(f, FACT_TAIL_SHARE, tail_share, o));
 
-	return answer_or(rule_at_least(f, FACT_TAIL, tail_long, o),
-			 answer_and(r, rule_at_least(f, FACT_RUN_DONE, 1, o)));
+	r = answer_or(rule_at_least(f, FACT_TAIL, tail_long, o),
+		      answer_and(r, rule_at_least(f, FACT_RUN_DONE, 1, o)));
+	return r != ANSWER_YES || marked_steps(f) ? r : rule_at_least(f, FACT_TRAINING, 1, o);
 }
 
 static void say_lingers(struct finding *x, const struct facts *f)

@@ -126,6 +126,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	double uneven = fact_or(f, FACT_RANKS_DATA_UNEVEN, 0), late, next;
 	bool same;
 
+	/* Trainings side by side wait for data and devices of their own, and nobody for anybody else. */
+	if (a != ANSWER_NO)
+		a = answer_and(a, loading_ranks_in_step(f, o));
 	if (a != ANSWER_YES)
 		return a;
 	/* By chance alone some rank has most of it. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * not_on_gpu: there is a GPU, the job computes on the CPU, and none of its processes was ever on a GPU. Either it
- * has a GPU runtime loaded, or it is a training whose time goes into a framework's own code: then the framework
- * was built without one.
+ * has a GPU runtime loaded, or it is a training whose time goes into a framework's own code beside an idle GPU:
+ * then the framework was built without one.
  *
  * Not to be taken for it: programs that neither have a GPU runtime nor train with a framework (nothing to expect),
  * short or quiet ones, and lists of processes that cannot be read or whose pids are not visible; without a runtime
  * also trainings whose threads fight for the cores, or that get data most of the time: a GPU is not what they
  * lack first. A program that imports a framework and means to use the CPU looks the same, so it is said with care,
- * and how much faster a GPU would be is not known.
+ * and how much faster a GPU would be is not known. Whoever installed a build for the CPU often meant it: without a
+ * runtime it is a note, unless the job was given a GPU.
  */
 #include "explain/rule.h"
 
@@ -23,11 +24,59 @@ static const double cores_least = 0.5;
  * CPU for a second on one. */
 static const double dispatch_least = 0.5, delay_most = 0.2;
 
+/* In the words of each framework: by the names of gpu.fill_grows, the last one is of any other. */
+static const struct {
+	const char *name, *build, *move;
+} fixes[] = {
+	{ "torch",
+	  "install a build of PyTorch for GPUs (torch.version.cuda is None in one without)",
+	  "model.to('cuda'), and the batches; torch.cuda.is_available() says whether it can" },
+	{ "tensorflow",
+	  "install TensorFlow for GPUs (tensorflow[and-cuda]; tf.test.is_built_with_cuda())",
+	  "tf.config.list_physical_devices('GPU') says what TensorFlow sees, its log why not" },
+	{ "jax", "install JAX for GPUs (jax[cuda12])",
+	  "jax.devices() says what JAX sees, its log why not (JAX_PLATFORMS=cpu keeps it off)" },
+	{ "mxnet", "install a build of MXNet for GPUs (mx.context.num_gpus())",
+	  "model and batches to mx.gpu(0)" },
+	{ "", "install a build of its framework that has GPU support",
+	  "move model and batches to the GPU" },
+};
+
+static void say_fix(struct finding *x, const struct facts *f, bool masked, bool runtime)
+{
+	static const char unmask[] =
+	    "unset CUDA_VISIBLE_DEVICES (HIP_, ROCR_ likewise) or name a GPU in it";
+	const char *name = f->v[FACT_GPU_FILL_GROWS].known ? f->v[FACT_GPU_FILL_GROWS].text : "";
+	size_t i = 0;
+
+	while (*fixes[i].name && strcmp(fixes[i].name, name) != 0)
+		i++;
+	if (masked)
+		snprintf(x->fix, sizeof(x->fix),
+			 "%s%s%s; if it is meant to run on the CPU, all is well", unmask,
+			 runtime ? "" : ", and ", runtime ? "" : fixes[i].build);
+	else
+		snprintf(x->fix, sizeof(x->fix),
+			 "%s%s%s; if it is meant to run on the CPU, all is well",
+			 runtime ? "" : fixes[i].build, runtime ? "" : ", then ", fixes[i].move);
+}
+
+static void say_runtime(struct finding *x, const struct facts *f, bool runtime)
+{
+	if (runtime)
+		rule_because(x, f, FACT_GPU_CODE, "%s has a GPU runtime loaded",
+			     f->v[FACT_GPU_CODE].text);
+	else
+		rule_because(x, f, FACT_GPU_CODE,
+			     "no process of the job has a GPU runtime loaded: its framework was "
+			     "built without, or never asked for it");
+}
+
 static void say(struct finding *x, const struct facts *f, bool masked)
 {
 	double n = f->v[FACT_GPU_FIT].value;
 	const char *by = f->v[FACT_GPU_MASKED].text;
-	bool runtime = fact_or(f, FACT_GPU_CODE, 0) >= 1;
+	bool runtime = f->v[FACT_GPU_CODE].value >= 1;
 	char a[24];
 
 	if (masked)
@@ -39,13 +88,7 @@ static void say(struct finding *x, const struct facts *f, bool masked)
 			 "%.0f GPU%s there, and no process of the job ever used %s", n,
 			 n > 1.5 ? "s are" : " is", n > 1.5 ? "one" : "it");
 	rule_because(x, f, FACT_GPU_USED, "processes of the job on a GPU: none");
-	if (runtime)
-		rule_because(x, f, FACT_GPU_CODE, "%s has a GPU runtime loaded",
-			     f->v[FACT_GPU_CODE].text);
-	else
-		rule_because(x, f, FACT_GPU_CODE,
-			     "no process of the job has a GPU runtime loaded: its framework was "
-			     "built without, or never asked for it");
+	say_runtime(x, f, runtime);
 	if (fact_or(f, FACT_TIME_DISPATCH, 0) >= dispatch_least)
 		rule_because(x, f, FACT_TIME_DISPATCH,
 			     "framework code on the CPU is %s of the training thread's time",
@@ -57,19 +100,16 @@ static void say(struct finding *x, const struct facts *f, bool masked)
 	else if (masked)
 		rule_because(x, f, FACT_GPU_MASKED,
 			     "a variable such as CUDA_VISIBLE_DEVICES hides every GPU");
-	snprintf(x->fix, sizeof(x->fix), "%s; if it is meant to run on the CPU, all is well",
-		 masked ? "unset CUDA_VISIBLE_DEVICES (HIP_, ROCR_ likewise) or name a GPU in it"
-		 : runtime
-		     ? "move model and batches to the GPU (model.to('cuda'), "
-		       "torch.cuda.is_available() says whether the build can)"
-		     : "install a build of the framework that has GPU support "
-		       "(torch.version.cuda is None in one that has not), then move model and "
-		       "batches to the GPU (model.to('cuda'))");
+	else if (!runtime && fact_or(f, FACT_GPU_IDLE, 0) >= 1)
+		rule_because(x, f, FACT_GPU_IDLE, "GPU %s is given to the job%s%s",
+			     f->v[FACT_GPU_IDLE].text, *by ? ": its environment has " : "", by);
+	say_fix(x, f, masked, runtime);
+	x->note = !runtime && fact_or(f, FACT_GPU_IDLE, 0) < 1;
 	x->cost = NAN;
 	x->confidence = masked || !runtime ? 0.5 : 0.6;
 }
 
-/* Computing, in a framework that has a use for GPUs, is what it does. */
+/* Computing, in a framework that has a use for GPUs, is what it does, and there is one to be had. */
 static enum answer computes(const struct facts *f, struct opinion *o)
 {
 	enum answer a = answer_and(rule_at_least(f, FACT_TRAINING, 1, o),
@@ -77,6 +117,7 @@ static enum answer computes(const struct facts *f, struct opinion *o)
 
 	if (f->v[FACT_TRAINING].known && strcmp(f->v[FACT_TRAINING].text, "framework") != 0)
 		return ANSWER_NO;
+	a = answer_and(a, rule_at_least(f, FACT_GPU_FREE, 1, o));
 	return answer_and(a, answer_not(rule_at_least(f, FACT_THREADS_DELAY, delay_most, o)));
 }
 
@@ -87,8 +128,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (fact_or(f, FACT_GPU_FIT, 0) < 1)
 		return ANSWER_NO;
 	a = rule_at_least(f, FACT_GPU_CODE, 1, o);
-	if (a != ANSWER_YES)
-		a = answer_or(a, computes(f, o));
+	if (a == ANSWER_NO) /* known: where it is not, neither is which of the two it is */
+		a = computes(f, o);
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_USED, 1, o)));
 	a = answer_and(a, answer_and(rule_at_least(f, FACT_CORES_USED, cores_least, o),
 				     rule_at_least(f, FACT_GPU_SETTLED, 1, o)));

@@ -28,11 +28,25 @@ static const enum fact_id others[] = { FACT_TIME_DATA_WAIT, FACT_TIME_DATA_LOAD,
 				       FACT_DOING_GC };
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
+/* What of its time it is about one of these, at least. Only what excludes each other is added up: garbage is collected
+ * in the midst of anything, workers are started while data is waited for, a checkpoint may wait for other ranks. */
+static double about_others(const struct facts *f)
+{
+	double data = f->v[FACT_TIME_DATA_WAIT].value + f->v[FACT_TIME_DATA_LOAD].value;
+	double rest = f->v[FACT_DOING_CHECKPOINT].value + f->v[FACT_DOING_LOG].value;
+
+	rest = fmax(rest, f->v[FACT_TIME_COMM_WAIT].value);
+	rest = fmax(rest, f->v[FACT_DOING_UPLOAD].value);
+	rest = fmax(rest, f->v[FACT_DOING_COMPILE].value);
+	return fmax(data + rest,
+		    fmax(f->v[FACT_DOING_START_WORKERS].value, f->v[FACT_DOING_GC].value));
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *w = &f->v[FACT_DOING_READ_BACK];
-	double idle, other = 0;
+	double idle;
 	char a[24];
 	enum answer r = answer_and(rule_at_least(f, FACT_DOING_READ_BACK, wait_least, o),
 				   rule_at_least(f, FACT_DEVICE_IDLE, idle_least, o));
@@ -45,10 +59,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (r != ANSWER_YES)
 		return r;
 	/* While the device is idle the training mostly waits for data, say: that is what to fix. */
-	for (int i = 0; i < OTHERS; i++)
-		other += f->v[others[i]].value;
 	idle = f->v[FACT_DEVICE_IDLE].value;
-	if (other > other_most * idle)
+	if (about_others(f) > other_most * idle)
 		return ANSWER_NO;
 	num_percent(w->value, a, sizeof(a));
 	rule_where(x, f, FACT_DOING_READ_BACK);

@@ -29,12 +29,16 @@ static const double spread_most = 3, explained_least = 0.93;
  * then it is the handing over, or a pause behind which all begins anew. */
 static enum answer explains(const struct facts *f, struct opinion *o)
 {
+	bool known;
 	struct pipeline p;
+	double step;
 
-	if (!loading_pipeline(f, LOADING_LIKELY, &p))
-		return rule_cannot_tell(o, "too little is known of the loading to play it through");
+	known = loading_pipeline(f, LOADING_LIKELY, &p);
 	p.cv = spread_most;
-	return pipeline_step(&p) >= explained_least ? ANSWER_YES : ANSWER_NO;
+	step = known ? pipeline_step(&p) : (double)NAN;
+	if (!isfinite(step))
+		return rule_cannot_tell(o, "too little is known of the loading to play it through");
+	return step >= explained_least ? ANSWER_YES : ANSWER_NO;
 }
 
 /* The spread with which the what-if takes as long as it really does: 1. */
@@ -79,6 +83,7 @@ static double then(const struct facts *f, enum loading_case c)
 static void say(struct finding *x, const struct facts *f)
 {
 	double workers = round(f->v[FACT_LOADER_WORKERS].value);
+	double ahead = fact_or(f, FACT_LOADER_PREFETCH, 2);
 	char a[24], b[24];
 
 	snprintf(x->title, sizeof(x->title),
@@ -91,16 +96,20 @@ static void say(struct finding *x, const struct facts *f)
 		     workers, num_percent(f->v[FACT_LOADER_IDLE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_BUSY, "and are on a CPU %s",
 		     num_percent(fact_or(f, FACT_LOADER_BUSY, 0), b, sizeof(b)));
-	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f",
-		     fact_or(f, FACT_LOADER_PREFETCH, 2));
+	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f", ahead);
 	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
 	snprintf(x->fix, sizeof(x->fix),
 		 "order more batches ahead, take them as they are ready where order does not "
 		 "matter, or put samples of "
 		 "like size into a batch");
-	snprintf(x->edit, sizeof(x->edit),
-		 "DataLoader(..., prefetch_factor=%.0f)  # torch 2.7 and later: in_order=False",
-		 fmin(4 * fact_or(f, FACT_LOADER_PREFETCH, 2), prefetch_most));
+	if (ahead < prefetch_most)
+		snprintf(x->edit, sizeof(x->edit),
+			 "DataLoader(..., prefetch_factor=%.0f)  # torch 2.7 and later: "
+			 "in_order=False",
+			 fmin(4 * ahead, prefetch_most));
+	else
+		snprintf(x->edit, sizeof(x->edit),
+			 "DataLoader(..., in_order=False)  # torch 2.7 and later");
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -13,7 +13,10 @@
  */
 #include "explain/growing.h"
 
+#include "base/text.h"
+
 #include <math.h>
+#include <stdio.h>
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
@@ -32,6 +35,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	};
 
 	const char *whose = f->v[FACT_WORKERS_LEAK].text;
+	char title[sizeof(o->finding.title)];
 	enum answer a = growing_check(&g, f, o);
 
 	if (a != ANSWER_YES || !whose[0])
@@ -40,6 +44,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		     "by so much the memory of the %s grows beyond what the job's processes show, "
 		     "and the workers copy enough pages for it",
 		     whose);
+	text_copy(title, sizeof(title), o->finding.title);
+	snprintf(o->finding.title, sizeof(o->finding.title),
+		 "%.100s, it seems (by the memory of the %.20s)", title, whose);
 	o->finding.note = true;
 	o->finding.cost = NAN;
 	o->finding.then[0] = '\0';

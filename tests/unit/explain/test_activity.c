@@ -418,40 +418,6 @@ static void forked(void **state)
 	close_world(&x);
 }
 
-/* What the head of the loop that trains runs makes its batches, whatever it is called; not so in a function that
- * calls no framework, in the body of the loop, or in a library's iterator. */
-static void loop_head(void **state)
-{
-	static const char more[] =
-	    "place 40 /home/u/train.py 40 main source for rows in table(path):\n"
-	    "place 41 /home/u/train.py 41 main source loss = model(rows)\n"
-	    "place 42 /home/u/table.py 7 table source rows.append(float(v))\n"
-	    "place 43 /home/u/train.py 42 main source score(rows)\n"
-	    "place 44 /home/u/tool.py 3 sum_up source for rows in table(path):\n"
-	    "place 45 " SITE "more/itertools.py 3 chunked\n"
-	    "stack 40 = 41 5\nstack 41 = 40 42\nstack 42 = 43 42\nstack 43 = 44 42\n"
-	    "stack 44 = 40 45\nstack 45 = 40 45 42\n";
-	struct world x;
-	char text[2048];
-
-	(void)state;
-	snprintf(text, sizeof(text),
-		 "%sdoes 30 40 running 0.3\ndoes 30 41 running 0.1\ndoes 30 42 running 0.2\n"
-		 "does 30 43 running 0.1\ndoes 30 44 running 0.1\ndoes 30 45 running 0.1\n"
-		 "does 30 41 file 0.1\n",
-		 more);
-	open_world(&x, text);
-	assert_true(close_to(thread_of(&x, 30)->state[TIME_DISPATCH], 3));
-	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], 3));
-	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 4));
-	close_world(&x);
-	/* no framework: a loop over rows is what any program has */
-	snprintf(text, sizeof(text), "%sdoes 30 41 running 0.5\ndoes 30 42 running 0.5\n", more);
-	open_world(&x, text);
-	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 10));
-	close_world(&x);
-}
-
 static void wilson(void **state)
 {
 	(void)state;
@@ -490,7 +456,6 @@ int main(void)
 		cmocka_unit_test(imports),
 		cmocka_unit_test(native_program),
 		cmocka_unit_test(forked),
-		cmocka_unit_test(loop_head),
 		cmocka_unit_test(wilson),
 		cmocka_unit_test(without),
 		cmocka_unit_test(no_device),

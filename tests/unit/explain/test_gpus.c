@@ -463,6 +463,57 @@ static void hostile(void **state)
 	}
 }
 
+/* The first of findings, then of notes. */
+static void assert_fix(const char *name, const char *cause, const char *has, const char *has_not)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+	const struct finding *x = NULL;
+
+	judge_file(name, &s, &v);
+	for (size_t i = v.notes.n; i-- > 0;)
+		x = strcmp(v.notes.v[i].cause, cause) == 0 ? &v.notes.v[i] : x;
+	for (size_t i = v.findings.n; i-- > 0;)
+		x = strcmp(v.findings.v[i].cause, cause) == 0 ? &v.findings.v[i] : x;
+	assert_non_null(x);
+	assert_true(strlen(x->fix) < sizeof(x->fix) - 1); /* nothing is cut off */
+	if (!strstr(x->fix, has) || strstr(x->fix, has_not))
+		fail_msg("%s: '%s' should have '%s' and not '%s'", name, x->fix, has, has_not);
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
+/* What to do is said in the words of the program's framework, and only where it would help. */
+static void fixes(void **state)
+{
+	(void)state;
+	assert_fix("not-on-gpu-note-build", "not_on_gpu", "torch.version.cuda", "VISIBLE");
+	assert_fix("not-on-gpu-yes-tensorflow", "not_on_gpu", "tf.config", "install");
+	assert_fix("not-on-gpu-yes", "not_on_gpu", "move model", "torch");
+	assert_fix("not-on-gpu-yes-masked", "not_on_gpu", "VISIBLE_DEVICES", "install");
+	assert_fix("not-on-gpu-note-masked-build", "not_on_gpu", "VISIBLE_DEVICES", "model.to");
+	assert_fix("not-on-gpu-note-masked-build", "not_on_gpu", "PyTorch", "model.to");
+	assert_fix("gpu-shared-yes-siblings", "gpu_shared", "one after the other", "nothing");
+	assert_fix("gpu-shared-yes-waits", "gpu_shared", "of its own", "one after the other");
+	assert_fix("gpu-shared-note-room", "gpu_shared", "nothing", "one after the other");
+}
+
+static void too_few_steps(void **state)
+{
+	struct scenario s;
+	struct verdict v = { 0 };
+	bool said = false;
+
+	(void)state;
+	judge_file("gpu-idle-blind-short", &s, &v);
+	for (size_t i = 0; i < v.blind.n; i++)
+		said |= strcmp(v.blind.v[i].cause, "idle_gpus") == 0 &&
+			strstr(v.blind.v[i].why, "fewer than ten steps");
+	assert_true(said);
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +529,8 @@ int main(void)
 		cmocka_unit_test(share_gain),
 		cmocka_unit_test(lost_words),
 		cmocka_unit_test(hostile),
+		cmocka_unit_test(fixes),
+		cmocka_unit_test(too_few_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

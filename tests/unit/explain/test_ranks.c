@@ -139,7 +139,7 @@ static void late_by_marks(void **state)
 	assert_true(near(x->speedup, 1 / (1 - 0.30), 0.03));
 	assert_true(evidence(x, "ranks.apart")->value < 0.01);
 	told_done(&t);
-	facts_of("ranks-blind-marks-apart", &f);
+	facts_of("ranks-no-marks-apart", &f);
 	assert_true(f.v[FACT_RANKS_DATA_LATE].known && f.v[FACT_RANKS_APART].value > 0.1);
 	assert_false(f.v[FACT_RANKS_DATA_AWAITED].known);
 }

@@ -452,6 +452,36 @@ static void bounds(void **state)
 	assert_true(near(loading_wall_per_cpu(&f), 2, 1e-9));
 }
 
+/* Pauses that no rule speaks of, because a GPU is too busy to lose by them, leave nothing to fix either. */
+static void nothing_to_fix(void **state)
+{
+	static const struct {
+		const char *scenario;
+		bool nothing;
+	} rows[] = {
+		{ "gpu-bound-note", true },
+		{ "gpu-bound-note-uneven", true },
+		{ "gc-no-busy", true },
+		{ "checkpoint-yes-drains", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct scenario s = { 0 };
+		struct verdict v;
+		bool said = false;
+
+		judge_file(rows[i].scenario, &s, &v);
+		for (size_t k = 0; k < v.notes.n; k++)
+			said |= strcmp(v.notes.v[k].cause, "gpu_bound") == 0 &&
+				strstr(v.notes.v[k].title, "nothing to fix here");
+		if (said != rows[i].nothing)
+			fail_msg("%s", rows[i].scenario);
+		verdict_done(&v);
+		scenario_done(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +499,7 @@ int main(void)
 		cmocka_unit_test(more_workers_gain),
 		cmocka_unit_test(in_its_own_words),
 		cmocka_unit_test(bounds),
+		cmocka_unit_test(nothing_to_fix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,6 +163,10 @@ static void time_keys(void **state)
 	/* A day fits. */
 	ui_zoom_to(&u, 86400 * MODEL_S);
 	assert_true(ui_step_ns(&u) * 2 * u.graph_cols >= 86400 * MODEL_S);
+	/* ...and its beginning is where it was, however much a step is. */
+	ui_key(&u, b, UI_HOME);
+	ui_when(&u, b->first_ns, b->last_ns, &w);
+	assert_int_equal(w.at_ns, b->first_ns + MODEL_S);
 	model_free(m);
 }
 
