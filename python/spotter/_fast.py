@@ -9,9 +9,9 @@ from typing import Any, Callable, NamedTuple, Optional, Tuple
 # struct python of src/mark/python.c, in that order; None's address ends it
 FUNCTIONS = ("PyCFunction_NewEx", "PyLong_AsUnsignedLongLongMask", "PyFloat_AsDouble", "PyFloat_FromDouble",
              "PyBytes_AsString", "PyErr_Occurred", "Py_IncRef")
-# struct python_more, behind it; the addresses of True and False end it
+# struct python_more, behind it; the addresses of True, False and Exception end it
 LANE_FUNCTIONS = ("Py_DecRef", "PyObject_GetAttr", "PyObject_CallFunctionObjArgs", "PyObject_Type", "Py_BuildValue",
-                  "PyErr_Clear")
+                  "PyErr_Clear", "PyErr_ExceptionMatches")
 
 
 class Lane(NamedTuple):
@@ -46,8 +46,8 @@ def functions(library: Any) -> Optional[Fast]:
         addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
                      for name in FUNCTIONS + LANE_FUNCTIONS]
         count = len(FUNCTIONS)
-        given = (ctypes.c_void_p * (len(addresses) + 3))(*addresses[:count], id(None), *addresses[count:],
-                                                         id(True), id(False))
+        given = (ctypes.c_void_p * (len(addresses) + 4))(*addresses[:count], id(None), *addresses[count:],
+                                                         id(True), id(False), id(Exception))
         make = ctypes.PyDLL(library._name).spotter_python
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.c_char_p]

@@ -68,7 +68,7 @@ class Marks:
         self._active: Optional[Callable[[], int]] = None
         self._opened = self._registered = False
         self._names: Dict[str, bytes] = {}
-        self.lane: Any = None  # the loop that is on its quick way (_hooks/torch_loop.py)
+        self.lane: Any = None  # the loop that has a quick way (_hooks/torch_loop.py)
         self.forget()
 
     def forget(self) -> None:
@@ -258,18 +258,33 @@ _readers: Dict[type, Callable[[Any], Optional[float]]] = {}
 
 def tensor_reader(torch: Any) -> Callable[[Any], Optional[float]]:
     """Reads a scalar from host memory by its address: no operator runs, so that no profiler, dispatch mode or
-    autograd sees anything, and nothing can wait. None for whatever is not a plain tensor on the CPU."""
+    autograd sees anything, and nothing can wait. None for whatever is not a plain tensor on the CPU.
+
+    A function mode (torch.set_default_device() is one, too) is asked what the address is, and may answer what it
+    likes: it is put aside meanwhile (torch >= 2.0), or nothing is read."""
     import ctypes
     import struct
     plain, single, double = torch.Tensor, torch.float32, torch.float64
     half, brain = torch.float16, torch.bfloat16
     float_at: Any = None
+    mode_enabled = getattr(torch._C, "_is_torch_function_mode_enabled", None)
+    put_aside: Any = getattr(torch._C, "DisableTorchFunction", None)  # before 2.0 not for modes
 
     def read(t: Any) -> Optional[float]:
         nonlocal float_at
-        if type(t) is not plain or not t.is_cpu or t.numel() != 1:
+        if type(t) is not plain or mode_enabled is None:
             return None
-        dtype, address = t.dtype, t.data_ptr()
+        if mode_enabled():
+            if put_aside is None:
+                return None
+            with put_aside():
+                return None if mode_enabled() else read(t)
+        if not t.is_cpu or t.numel() != 1:
+            return None
+        try:
+            dtype, address = t.dtype, t.data_ptr()
+        except Exception:
+            return None  # has no storage
         if dtype is single:
             if float_at is None:
                 marks = shared()

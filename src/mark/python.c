@@ -52,8 +52,9 @@ struct python_more {
 	object *(*call)(object *function, ...); /* PyObject_CallFunctionObjArgs: up to a NULL */
 	object *(*type)(object *o);             /* a new reference */
 	object *(*build)(const char *format, ...);
-	void (*forgive)(void); /* PyErr_Clear */
-	object *yes, *no;
+	void (*forgive)(void);        /* PyErr_Clear */
+	int (*matches)(object *kind); /* PyErr_ExceptionMatches */
+	object *yes, *no, *ordinary;  /* Exception: what a program may be spared */
 };
 
 /* Of the process; the same whoever gives it. */
@@ -70,14 +71,15 @@ static struct {
 	bool counts;        /* the steps are ours to count, and not the user's own */
 	bool since_update;  /* a step since GradScaler.update() */
 	pthread_t thread;   /* that trains */
-	const object *iterator, *clock, *scaled;
+	const object *iterator, *clock;
 	uint64_t number;    /* of the last step */
 	int64_t began_ns;   /* when the batch was asked for */
 	double loss;        /* the last one, until a step takes it */
 	double scaled_loss; /* of `scaled`, before AMP multiplied it */
 	uint64_t waits;     /* that were marked here */
 	/* held: */
-	object *plain, *single, *grad_enabled, *data_ptr, *is_cpu, *dtype;
+	object *scaled; /* so that no other tensor has its address: NULL none */
+	object *plain, *single, *grad_enabled, *mode_enabled, *data_ptr, *is_cpu, *dtype;
 } lane __attribute__((aligned(64)));
 
 /* -1 is also what an error looks like. */
@@ -169,11 +171,22 @@ static object *waited(object *self, object *const *args, intptr_t count)
 	return nothing();
 }
 
-/* float_at(address): the 32 bits there, of a tensor in host memory that the caller holds. */
+/* The 32 bits at the address of a tensor's data in host memory, which somebody holds. NAN: none, or no address of a
+ * program's at all (the first page, the kernel's half). */
+static double float_of(uint64_t address)
+{
+	float v;
+
+	if (address < 4096 || address > INT64_MAX)
+		return NAN;
+	memcpy(&v, (const void *)(uintptr_t)address, sizeof(v));
+	return v;
+}
+
+/* float_at(address): what is there. The caller knows that it is one: no function mode of torch has answered. */
 static object *float_at(object *self, object *const *args, intptr_t count)
 {
 	uint64_t address;
-	float v = NAN;
 
 	(void)self;
 	if (count != 1)
@@ -181,9 +194,7 @@ static object *float_at(object *self, object *const *args, intptr_t count)
 	address = py.as_number(args[0]);
 	if (failed(address, 0))
 		return NULL;
-	if (address)
-		memcpy(&v, (const void *)(uintptr_t)address, sizeof(v));
-	return py.float_new(v);
+	return py.float_new(float_of(address));
 }
 
 /* --- the quick way: a batch, a backward() and a step of the clock, and then it begins again --- */
@@ -196,27 +207,52 @@ static object *answer(bool yes)
 	return o;
 }
 
-/* 1, 0; -1: it has none, which is nobody's problem. */
-static int attribute_is(object *o, object *name, const object *wanted)
-{
-	object *found = more.attribute(o, name);
+/* What came of asking the user's objects, which may run any code of theirs: other threads, too. */
+enum found { NO, YES, FAILS /* which is nobody's problem */, RAISES /* to be passed on */ };
 
-	if (!found) {
-		more.forgive();
-		return -1;
-	}
-	more.drop(found);
-	return found == wanted;
+/* The call of Python that went wrong. Ctrl-C and the end of the program are not ours to keep. */
+static enum found fault(void)
+{
+	if (py.error() && !more.matches(more.ordinary))
+		return RAISES;
+	more.forgive();
+	return FAILS;
 }
 
-/* know(torch.Tensor, torch.float32, torch.is_grad_enabled, torch.Tensor.data_ptr, "is_cpu", "dtype") */
+/* A new reference, or NULL with an error. */
+static enum found is_it(object *found, const object *wanted)
+{
+	if (!found)
+		return fault();
+	more.drop(found);
+	return found == wanted ? YES : NO;
+}
+
+/* For what is no yes: false, or NULL for what must be passed on. */
+static object *refusal(enum found found)
+{
+	return found == RAISES ? NULL : answer(false);
+}
+
+/* The caller gives a reference, which is now the lane's; NULL: none. Last, as letting go may run code, too. */
+static void keep_scaled(object *tensor)
+{
+	object *before = lane.scaled;
+
+	lane.scaled = tensor;
+	if (before)
+		more.drop(before);
+}
+
+/* know(torch.Tensor, torch.float32, torch.is_grad_enabled, torch._C._is_torch_function_mode_enabled,
+ * torch.Tensor.data_ptr, "is_cpu", "dtype") */
 static object *know(object *self, object *const *args, intptr_t count)
 {
-	object **known[] = { &lane.plain,    &lane.single, &lane.grad_enabled,
+	object **known[] = { &lane.plain,    &lane.single, &lane.grad_enabled, &lane.mode_enabled,
 			     &lane.data_ptr, &lane.is_cpu, &lane.dtype };
 
 	(void)self;
-	for (intptr_t i = 0; count == 6 && i < count; i++) {
+	for (intptr_t i = 0; count == 7 && i < count; i++) {
 		object *before = *known[i];
 
 		py.hold(args[i]);
@@ -250,42 +286,48 @@ static object *enter(object *self, object *const *args, intptr_t count)
 	lane.number = given[4];
 	lane.iterator = (const object *)(uintptr_t)given[5];
 	lane.clock = (const object *)(uintptr_t)given[6];
-	lane.scaled = NULL;
 	lane.loss = loss;
 	lane.thread = pthread_self();
 	lane.at = (uint8_t)given[0];
+	keep_scaled(NULL);
 	return nothing();
 }
 
-/* leave(): (at, number, loss, began_ns, since_update, id of scaled, its loss) */
+/* leave(): (at, number, loss, began_ns, since_update, id of scaled, its loss); OUT: it was not on it */
 static object *leave(object *self, object *unused)
 {
 	int at = lane.at;
+	object *told;
 
 	(void)self;
 	(void)unused;
 	lane.at = OUT;
-	return more.build("(iKdLiKd)", at, (unsigned long long)lane.number, lane.loss,
+	told = more.build("(iKdLiKd)", at, (unsigned long long)lane.number, lane.loss,
 			  (long long)lane.began_ns, (int)lane.since_update,
 			  (unsigned long long)(uintptr_t)lane.scaled, lane.scaled_loss);
+	keep_scaled(NULL);
+	return told;
+}
+
+/* By the thread that trains, and this is what came last. Asked again after each call of what is not ours: meanwhile
+ * another thread may have left the quick way, which then stays left. */
+static bool is_at(enum place at)
+{
+	return lane.at == at && pthread_equal(pthread_self(), lane.thread);
 }
 
 /* asked(iterator): a batch is wanted. All of these answer whether that was it; else nothing was done. */
 static object *asked(object *self, object *iterator)
 {
-	object *grad;
+	enum found grad;
 
 	(void)self;
-	if (lane.at != STEPPED || iterator != lane.iterator ||
-	    !pthread_equal(pthread_self(), lane.thread))
+	if (!is_at(STEPPED) || iterator != lane.iterator)
 		return answer(false);
-	grad = more.call(lane.grad_enabled, NULL);
-	if (!grad) {
-		more.forgive();
-		return answer(false);
-	}
-	more.drop(grad);
-	if (grad != more.yes) /* an evaluation */
+	grad = is_it(more.call(lane.grad_enabled, NULL), more.yes);
+	if (grad != YES) /* NO: an evaluation */
+		return refusal(grad);
+	if (!is_at(STEPPED) || iterator != lane.iterator)
 		return answer(false);
 	lane.at = ASKED;
 	lane.began_ns = now_ns();
@@ -308,50 +350,60 @@ static object *came(object *self, object *iterator)
 	return answer(true);
 }
 
-/* A loss that has one number (backward() wants no gradient for it), from host memory: no operator runs. False: it
- * is of another type than most. NAN: a device's, which would have to be waited for. */
-static bool loss_of(object *tensor, double *ret)
+/* A loss that has one number (backward() wants no gradient for it), from host memory: no operator runs. YES: *ret is
+ * it, NAN for that of a device, which would have to be waited for. Else it is of another type than most. */
+static enum found loss_of(object *tensor, double *ret)
 {
-	int cpu = attribute_is(tensor, lane.is_cpu, more.yes);
+	enum found found = is_it(more.attribute(tensor, lane.is_cpu), more.yes);
 	object *address;
 	uint64_t at;
-	float v;
 
 	*ret = NAN;
-	if (cpu <= 0)
-		return cpu == 0;
-	if (attribute_is(tensor, lane.dtype, lane.single) != 1)
-		return false;
+	if (found != YES)
+		return found == NO ? YES : found;
+	found = is_it(more.attribute(tensor, lane.dtype), lane.single);
+	if (found != YES)
+		return found;
 	address = more.call(lane.data_ptr, tensor, NULL);
-	if (!address) {
-		more.forgive();
-		return true;
-	}
+	if (!address)
+		return fault();
 	at = py.as_number(address);
+	found = failed(at, 0) ? fault() : YES;
+	if (found == YES)
+		*ret = float_of(at);
 	more.drop(address);
-	if (at) {
-		memcpy(&v, (const void *)(uintptr_t)at, sizeof(v));
-		*ret = v;
-	}
-	return true;
+	return found;
 }
 
-/* graded(loss): its backward() is called, without a gradient. */
+/* graded(loss): its backward() is called, without a gradient. Not within a function mode of torch (since 2.0 also what
+ * torch.set_default_device() is): the user's code would be asked for is_cpu, dtype and the address, and may answer
+ * what it likes. backward() then is called twice, too; torch_loop.py knows of that. */
 static object *graded(object *self, object *tensor)
 {
+	enum found found;
 	object *type;
-	double loss = lane.scaled_loss;
+	double loss;
 
 	(void)self;
-	if (lane.at != FETCHED || !pthread_equal(pthread_self(), lane.thread))
+	if (!is_at(FETCHED))
 		return answer(false);
 	type = more.type(tensor);
 	more.drop(type);
-	if (type != lane.plain || (lane.scaled != tensor && !loss_of(tensor, &loss)))
+	if (type != lane.plain)
 		return answer(false);
-	lane.scaled = NULL;
+	found = is_it(more.call(lane.mode_enabled, NULL), more.no);
+	if (found != YES)
+		return refusal(found);
+	loss = lane.scaled_loss;
+	if (lane.scaled != tensor)
+		found = loss_of(tensor, &loss);
+	if (found != YES)
+		return refusal(found);
+	if (!is_at(FETCHED))
+		return answer(false);
 	lane.loss = loss;
 	lane.at = GRADED;
+	keep_scaled(NULL);
 	return answer(true);
 }
 
@@ -381,8 +433,9 @@ static object *scaled(object *self, object *const *args, intptr_t count)
 	loss = py.as_double(args[1]);
 	if (failed(0, loss))
 		return NULL;
-	lane.scaled = args[0];
+	py.hold(args[0]);
 	lane.scaled_loss = loss;
+	keep_scaled(args[0]);
 	return nothing();
 }
 
@@ -401,7 +454,7 @@ static object *loss_seen(object *self, object *unused)
 {
 	(void)self;
 	(void)unused;
-	return py.float_new(lane.loss);
+	return py.float_new(lane.at == OUT ? NAN : lane.loss);
 }
 
 static object *waits_seen(object *self, object *unused)

@@ -2,25 +2,33 @@
 #include "tui/line.h"
 
 #include "base/auto.h"
+#include "base/clock.h"
 
 #include <math.h>
 
 enum { KEYS_MAX = 96 };
+/* Proportional memory is read every five seconds, and told where that of every process is known: a value
+ * may stand for so long, and for longer in one part of so many. Of a few values the first, of a program
+ * that is just starting, would be a large part. */
+static const int64_t pss_fresh_ns = 12 * NS_PER_S;
+enum { PSS_STALE_PART = 5, PSS_VALUES_LEAST = 12 };
 
 /* One series on its way into a line. */
 struct feed {
-	enum line_id line;
+	enum line_id line; /* LINE_IDS: of none */
 	double sign;
 	bool counter;
 	bool any;
-	int64_t t_ns; /* of the last point */
-	double held;  /* what it was then */
+	unsigned values;
+	int64_t t_ns;     /* of the last point */
+	double held;      /* what it was then */
+	int64_t stale_ns; /* time without a value, or with one that was read long ago */
 	double sum[LINE_POINTS], seconds[LINE_POINTS];
 };
 
 struct feeds {
 	const struct line_spec *spec;
-	int64_t left_ns;
+	int64_t left_ns, from_ns; /* from_ns: what is known begins */
 	struct series_key keys[KEYS_MAX];
 	struct feed *v[KEYS_MAX];
 	size_t n;
@@ -70,12 +78,22 @@ static void spread(const struct feeds *f, struct feed *x, int64_t a, int64_t b, 
 	}
 }
 
+/* The next value is of this moment. */
+static void add_stale(const struct feeds *f, struct feed *x, int64_t t_ns)
+{
+	int64_t old = t_ns - (x->any ? x->t_ns : f->from_ns), fresh = x->any ? pss_fresh_ns : 0;
+
+	if (old > fresh)
+		x->stale_ns += old - fresh;
+}
+
 static bool take_point(size_t key, const struct point *p, void *arg)
 {
 	struct feeds *f = arg;
 	struct feed *x = f->v[key];
 	int64_t from = p->from_ns < p->t_ns ? p->from_ns : p->t_ns;
 
+	add_stale(f, x, from);
 	if (x->counter) {
 		if (x->any && p->t_ns > x->t_ns)
 			spread(f, x, x->t_ns, p->t_ns,
@@ -89,6 +107,7 @@ static bool take_point(size_t key, const struct point *p, void *arg)
 		x->held = p->last;
 	}
 	x->any = true;
+	x->values++;
 	x->t_ns = p->t_ns;
 	return true;
 }
@@ -121,6 +140,8 @@ static void ask(struct feeds *f, const struct window *w)
 	if (f->spec->job) {
 		add(f, LINE_CPU, 1, M_JOB_CPU, ID_JOB);
 		add(f, LINE_MEMORY, 1, M_JOB_RSS, ID_JOB);
+		add(f, LINE_IDS, 1, M_JOB_PSS, ID_JOB);
+		add(f, LINE_IDS, 1, M_JOB_PROCESSES, ID_JOB);
 	} else {
 		for (size_t i = 0; i < ARRAY_LEN(cpu); i++)
 			add(f, LINE_CPU, 1, cpu[i], ID_HOST);
@@ -141,8 +162,44 @@ static void hold(struct feeds *f, const struct window *w)
 
 		if (e && e->gone_ns && e->gone_ns < end)
 			end = e->gone_ns;
+		add_stale(f, f->v[i], w->to_ns);
 		if (!f->v[i]->counter && f->v[i]->any)
 			spread(f, f->v[i], f->v[i]->t_ns, end, f->v[i]->held);
+	}
+}
+
+static struct feed *feed_of(const struct feeds *f, enum metric_id m)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->keys[i].metric == m && f->keys[i].entity == ID_JOB)
+			return f->v[i];
+	return NULL;
+}
+
+/* Were there ever several of them? So also where nobody counted. */
+static bool are_several(const struct feed *processes)
+{
+	for (size_t k = 0; processes->any && k < LINE_POINTS; k++)
+		if (processes->sum[k] > 1.001 * processes->seconds[k])
+			return true;
+	return !processes->any;
+}
+
+/* Resident memory counts a page for each process that has it: of several, proportional memory is drawn
+ * where it was read often enough. */
+static void choose_memory(const struct feeds *f, int64_t to_ns, struct line *line)
+{
+	struct feed *rss = feed_of(f, M_JOB_RSS), *pss = feed_of(f, M_JOB_PSS);
+	const struct feed *processes = feed_of(f, M_JOB_PROCESSES);
+
+	if (!rss || !pss || !processes || !are_several(processes))
+		return;
+	if (pss->values >= PSS_VALUES_LEAST &&
+	    pss->stale_ns <= (to_ns - f->from_ns) / PSS_STALE_PART) {
+		rss->line = LINE_IDS;
+		pss->line = LINE_MEMORY;
+	} else {
+		line->at_most = true;
 	}
 }
 
@@ -152,7 +209,7 @@ static void fill(const struct feeds *f, struct line *lines)
 		const struct feed *x = f->v[i];
 		struct line *l = &lines[x->line];
 
-		for (size_t k = 0; x->any && k < LINE_POINTS; k++) {
+		for (size_t k = 0; x->line < LINE_IDS && x->any && k < LINE_POINTS; k++) {
 			double v = x->sign * x->sum[k] / x->seconds[k];
 
 			if (!(x->seconds[k] > 0))
@@ -236,7 +293,7 @@ int lines_take(const struct window *w, const struct line_spec *spec, struct line
 	if (!f)
 		return -ENOMEM;
 	for (int i = 0; i < LINE_IDS; i++) {
-		lines[i].any = false;
+		lines[i].any = lines[i].at_most = false;
 		for (size_t k = 0; k < LINE_POINTS; k++)
 			lines[i].v[k] = NAN;
 	}
@@ -246,6 +303,7 @@ int lines_take(const struct window *w, const struct line_spec *spec, struct line
 		all.from_ns = f->left_ns;
 	if (spec->right_ns < all.to_ns)
 		all.to_ns = spec->right_ns;
+	f->from_ns = all.from_ns;
 	ask(f, w);
 	r = f->failed;
 	if (r == 0 && f->n && all.to_ns > all.from_ns)
@@ -254,6 +312,7 @@ int lines_take(const struct window *w, const struct line_spec *spec, struct line
 		r = 0;
 	if (r == 0) {
 		hold(f, &all);
+		choose_memory(f, all.to_ns, &lines[LINE_MEMORY]);
 		fill(f, lines);
 		fill_all_gpus(spec, lines);
 		fill_steps(f, &all, &lines[LINE_STEPS], &lines[LINE_LOSS]);

@@ -13,7 +13,7 @@ enum { LINE_POINTS = 640, LINE_GPUS = 16 };
 
 enum line_id {
 	LINE_CPU,    /* cores: of the job, or of the machine */
-	LINE_MEMORY, /* bytes */
+	LINE_MEMORY, /* bytes: of a job its proportional memory, or see at_most */
 	LINE_READ,   /* bytes a second, all disks of the machine */
 	LINE_WRITTEN,
 	LINE_STEPS,    /* a second, of the first rank that marks any */
@@ -25,6 +25,7 @@ enum line_id {
 
 struct line {
 	bool any;
+	bool at_most; /* LINE_MEMORY: pages that processes share are counted for each of them */
 	float v[LINE_POINTS]; /* the last ends at right_ns */
 };
 

@@ -44,6 +44,7 @@ struct graph {
 static void set_scale(const struct board *b, struct graph *g, size_t points)
 {
 	const struct snap_job *j = &b->snap.job;
+	bool at_most = b->lines[g->line].at_most;
 	double most = graph_max(b->lines[g->line].v, LINE_POINTS, points);
 	double limit = NAN;
 
@@ -52,7 +53,9 @@ static void set_scale(const struct board *b, struct graph *g, size_t points)
 	else if (g->line == LINE_ALL_GPUS)
 		limit = 1;
 	else if (g->line == LINE_MEMORY)
-		limit = b->job ? j->memory_allowed : b->snap.machine.memory_total;
+		limit = !b->job   ? b->snap.machine.memory_total
+			: at_most ? NAN /* it may stand above the limit, which is of another sum */
+				  : j->memory_allowed;
 	/* A small part of what is allowed would be a flat line: then the graph is about itself. */
 	if (g->line == LINE_MEMORY && most < limit / 4)
 		limit = NAN;
@@ -86,6 +89,10 @@ static size_t choose(const struct board *b, struct graph *v)
 		if (b->lines[all[i].line].any || all[i].line == LINE_CPU ||
 		    all[i].line == LINE_MEMORY)
 			v[n++] = all[i];
+	/* Shared pages are counted for each process. */
+	for (size_t i = 0; i < n; i++)
+		if (b->lines[v[i].line].at_most)
+			v[i].title = "memory at most";
 	return n;
 }
 

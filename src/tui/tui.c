@@ -117,9 +117,15 @@ static int look(struct watch *w)
 	return r;
 }
 
+/* Does it say more than that it was too short? */
+static bool is_settled(const struct board *b)
+{
+	return b->judged && (b->verdict.judged || b->verdict.findings.n);
+}
+
 static int judge(struct watch *w)
 {
-	int64_t now = clock_mono_ns(), took;
+	int64_t now = clock_mono_ns(), took, pause = judge_every_ns;
 	int64_t most = w->s->replay ? judge_record_ns : judge_live_ns;
 	struct window all = w->s->window(w->s);
 	int r;
@@ -129,10 +135,10 @@ static int judge(struct watch *w)
 		all.from_ns = all.to_ns - most;
 	r = board_judge(w->b, &all);
 	took = clock_mono_ns() - now;
-	w->next_judge_ns =
-	    w->s->live
-		? now + (took * JUDGE_PART > judge_every_ns ? took * JUDGE_PART : judge_every_ns)
-		: INT64_MAX;
+	/* Whoever waits for the first word is not told to wait longer because the machine is busy. */
+	if (took * JUDGE_PART > judge_every_ns && is_settled(w->b))
+		pause = took * JUDGE_PART;
+	w->next_judge_ns = w->s->live ? now + took + pause : INT64_MAX;
 	return r == -ENOMEM ? r : 0;
 }
 

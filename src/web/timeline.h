@@ -16,7 +16,7 @@ enum { TIMELINE_POINTS = 600, TIMELINE_PHASES = 300, TIMELINE_EVENTS = 100 };
 
 /* Arrays have as many numbers as the timeline has points; NAN: not known. */
 struct track_series {
-	char name[48];           /* safe to show */
+	char name[64];           /* safe to show */
 	double *mean;            /* owned, with min and max behind it */
 	const double *min, *max; /* NULL: no stretch holds several values */
 };

@@ -4,6 +4,7 @@
  * be one of a track; all are read in one pass.
  */
 #include "base/auto.h"
+#include "base/clock.h"
 #include "explain/rows.h"
 #include "explain/verdict.h"
 #include "model/gpu_tag.h"
@@ -17,6 +18,12 @@
 enum { GPUS_MOST = 16, PROCESSES_MOST = 64, POINTS_LEAST = 60 };
 /* Numbers in all tracks together: five bytes each in a file that may have 500 kB. */
 enum { NUMBERS_MOST = 36000 };
+
+/* Proportional memory is read every five seconds, and told where that of every process is known: a value
+ * may stand for so long, and for longer in one part of so many. Of a few values the first, of a program
+ * that is just starting, would be a large part. */
+static const int64_t pss_fresh_ns = 12 * NS_PER_S;
+enum { PSS_STALE_PART = 5, PSS_VALUES_LEAST = 12 };
 
 /* Bytes of a whole run that are not worth a chart: a machine is never quite still. */
 static const double traffic_least = 1e6;
@@ -168,16 +175,71 @@ static int plan_cpu(struct plan *p, const struct verdict *v)
 	return r;
 }
 
+/* How much of the time a series was without a value, or had one that was read long ago. */
+struct staleness {
+	int64_t last_ns, stale_ns;
+	unsigned values;
+};
+
+static void add_stale(struct staleness *s, int64_t t_ns)
+{
+	int64_t old = t_ns - s->last_ns, fresh = s->values ? pss_fresh_ns : 0;
+
+	if (old > fresh)
+		s->stale_ns += old - fresh;
+}
+
+static bool take_stale(size_t key, const struct point *p, void *arg)
+{
+	struct staleness *s = arg;
+
+	(void)key;
+	add_stale(s, p->from_ns < p->t_ns ? p->from_ns : p->t_ns);
+	s->last_ns = p->t_ns;
+	s->values++;
+	return true;
+}
+
+static bool pss_is_dense(const struct window *w)
+{
+	const struct series_key key = { M_JOB_PSS, ID_JOB };
+	struct staleness s = { .last_ns = w->from_ns };
+	int64_t step = (w->to_ns - w->from_ns) / TIMELINE_POINTS;
+
+	if (window_each_of(w, &key, 1, step, take_stale, &s) < 0)
+		return false;
+	add_stale(&s, w->to_ns);
+	return s.values >= PSS_VALUES_LEAST &&
+	       s.stale_ns <= (w->to_ns - w->from_ns) / PSS_STALE_PART;
+}
+
+/* Resident memory counts a page for each process that has it: forked workers may seem to have more than
+ * there is. Proportional memory does not; where it was not read often enough, the sum is called what it is
+ * and has no limit beside it. */
 static int plan_memory(struct plan *p, const struct verdict *v)
 {
-	struct track *t = timeline_track(p->t, "memory", "bytes", "Memory", "memory");
+	static const char each[] = "resident, shared pages counted for each process";
+	struct series_stat n;
+	bool single = window_stat(p->w, M_JOB_PROCESSES, ID_JOB, &n) == 0 && n.max <= 1;
+	bool pss = !single && !v->usage.memory_at_most && pss_is_dense(p->w);
+	bool limited = single || pss;
+	char title[80];
+	struct track *t;
 	int r;
 
+	/* A chart of one line says only its title. */
+	snprintf(title, sizeof(title), "Memory%s%s", limited ? "" : ": ", limited ? "" : each);
+	t = timeline_track(p->t, "memory", "bytes", title, "memory");
 	if (!t)
 		return -ENOMEM;
-	t->limit = v->usage.memory_allowed;
-	t->limit_name = "allowed";
-	r = want_one(p, t, "resident", M_JOB_RSS, ID_JOB, 1);
+	if (limited) {
+		t->limit = v->usage.memory_allowed;
+		t->limit_name = "allowed";
+	}
+	if (pss)
+		r = want_one(p, t, "used, shared pages counted once", M_JOB_PSS, ID_JOB, 1);
+	else
+		r = want_one(p, t, single ? "resident" : each, M_JOB_RSS, ID_JOB, 1);
 	drop_empty(p->t);
 	return r;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """report --html and --svg: files that hold what they promise, whatever a record holds. How the page looks in a
-browser is tests/e2e/test_report_page.py's."""
+browser is tests/web/test_report.py's."""
 import base64
 import hashlib
 import json
@@ -35,13 +35,14 @@ def work(seconds):
     while time.monotonic() < end:
         sum(range(1000))
 for i in range(1, 31):
-    work(0.45 if i == 20 else 0.06)
+    work(1.0 if i == 20 else 0.06)
     spotter.step(loss=3.0 / i, **{hostile: float(i)})
     if i == 10:
         with spotter.phase(hostile):
             time.sleep(0.2)
 child.kill()
 child.wait()
+open("cpu_s", "w").write(str(sum(os.times()[:4])))
 """
 
 
@@ -206,14 +207,17 @@ def trained_runs(tmp_path_factory):
     (s.home / "train.py").write_text(TRAIN)
     child = s.home / "<b>&\x1b[2J\udcff"
     shutil.copy("/bin/sleep", child)
-    s("run", "--quiet", "--name", HOSTILE, "--", sys.executable, s.home / "train.py", HOSTILE, child, check=True)
+    s("run", "--quiet", "--name", HOSTILE, "--", sys.executable, s.home / "train.py", HOSTILE, child, check=True,
+      cwd=s.home)
     s.settled()
-    return s.dir
+    return s.dir, float((s.home / "cpu_s").read_text())
 
 
 @pytest.fixture
 def trained(spotter, trained_runs):
-    shutil.copytree(trained_runs, spotter.dir)
+    """.cpu_s: what the kernel gave it."""
+    runs, spotter.cpu_s = trained_runs
+    shutil.copytree(runs, spotter.dir)
     return spotter
 
 
@@ -242,10 +246,12 @@ def test_a_training_with_hostile_names(trained):
     assert 20 in [slow["step"] for slow in story["slow_steps"]]
     ids = {t["id"]: t for t in story["timeline"]["tracks"]}
     assert {"cpu", "memory", "step_time", "loss"} <= set(ids)
-    used = [v for v in ids["cpu"]["series"][0]["mean"] if v is not None]
-    assert 0.2 < sum(used) / len(used) < 2.5
     # the same as `why` says, but for the names
     why = trained.json("why")
+    # As much as the kernel gave it, be it little; less what it used since a last tick that was late.
+    line = story["timeline"]
+    used = sum(v or 0 for v in ids["cpu"]["series"][0]["mean"]) * (line["to"] - line["from"]) / len(line["t"])
+    assert 0.5 * trained.cpu_s < used < 1.2 * trained.cpu_s + 0.2, (used, trained.cpu_s)
     why["run"]["name"], why["run"]["argv"] = story["verdict"]["run"]["name"], story["verdict"]["run"]["argv"]
     assert story["verdict"] == why
 
@@ -257,20 +263,22 @@ def test_flame_and_roles(trained):
     flame = story["flame"]
     names = [flame["strings"][n[1]] for n in flame["nodes"]]
     assert "main" in names and "work" in names
+    # Nearly all it does is to work: of the time it was seen at all, which may be short.
     total = max(n[5] for n, name in zip(flame["nodes"], names) if name == "work")
-    assert total > 0.8
+    most = max(n[5] for n, name in zip(flame["nodes"], names) if name == "main")
+    assert 0 < total <= flame["total_s"] * 1.002 and total > 0.3 * most, (total, most, flame["total_s"])
     assert any(p.get("role") == "main" for p in story["processes"])
 
 
 def test_a_gpu(spotter, vgpu):  # noqa: F811
     vgpu('gpu "A<b>100"')
-    spotter("run", "--quiet", "--", PYTHON, "-c", TRAIN_ON_GPU, "2.5", check=True)
+    spotter("run", "--quiet", "--", PYTHON, "-c", TRAIN_ON_GPU, "4", check=True)
     spotter.settled()
     _, story = check_page(html_of(spotter))
     tracks = {t["id"]: t for t in story["timeline"]["tracks"]}
     busy, = [s["mean"] for s in tracks["gpu0_busy"]["series"] if s["name"] == "busy"]
     late = [v for v in busy[len(busy) // 2:] if v is not None]
-    assert late and 10 < sum(late) / len(late) < 95, busy  # 30 ms of work, 30 ms of none
+    assert late and 2 < sum(late) / len(late) < 99, busy  # 30 ms of work, 30 ms of none: more where there is no CPU
     used = [v for v in tracks["gpu0_memory"]["series"][0]["mean"] if v is not None]
     assert max(used) > 2e9 and tracks["gpu0_memory"]["limit"] > max(used)
     assert any(name == "GPU 0" and "A<b>100" in text and "simulated" in text for name, text in story["machine"])
@@ -283,7 +291,8 @@ def test_picture(trained, tmp_path):
     tags = {e.tag.split("}")[1] for e in root.iter()}
     assert tags <= {"svg", "title", "rect", "text", "line", "path", "circle"}, tags
     words = [e.text or "" for e in root.iter() if e.tag.endswith("text")]
-    assert any(w.startswith("Who used the CPU") for w in words) and "CPU" in words and "Memory" in words
+    assert any(w.startswith("Who used the CPU") for w in words) and "CPU" in words
+    assert any(w.startswith("Memory") for w in words)
     assert any("<script>" in w for w in words)
     for element in root.iter():
         for key, value in element.attrib.items():
@@ -310,7 +319,7 @@ def test_short_of_a_tick(spotter):
 def test_a_process_that_runs_now(spotter):
     child = subprocess.Popen([sys.executable, "-c", "while True: sum(range(1000))"])
     try:
-        text = spotter("report", child.pid, "--for", "0.5s", "--html", "-", check=True).out
+        text = spotter("report", child.pid, "--for", "1s", "--html", "-", check=True).out
     finally:
         child.kill()
         child.wait()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,13 @@ from conftest import BUILD
 if not shutil.which("tmux"):
     pytest.skip("needs tmux", allow_module_level=True)
 
-PATIENCE = 30.0  # seconds, on a machine that has other things to do
+PATIENCE = 60.0  # seconds, on a machine that has other things to do
+VERDICT = 90.0   # until there is one: it takes about 15 s of looking
+
+
+def unique():
+    """A word that is no other's: this file runs as several users side by side. No digits: they may be a process'."""
+    return uuid.uuid4().hex[:16].translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
 class Screen:
@@ -28,6 +35,7 @@ class Screen:
     def __init__(self, spotter, cols, rows, **env):
         self.folder = Path(tempfile.mkdtemp(prefix="spt"))  # short: a socket's path has at most 107 bytes
         self.spotter = spotter
+        self.starts = 0
         keep = {"PATH": os.environ["PATH"], "HOME": str(spotter.home), "SPOTTER_DIR": str(spotter.dir),
                 "LC_ALL": "C.UTF-8", "TZ": "UTC", "PS1": "", "ENV": ""}
         for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS", "SPOTTER_NVML"):
@@ -49,28 +57,35 @@ class Screen:
     def type(self, *keys):
         self.tmux("send-keys", *keys)
 
+    def filter(self, word):
+        """In two halves: the tmux that sends them is a process, too, and must not match."""
+        self.type("/", word[:8], word[8:], "Enter")
+
     def text(self, *how):
         return self.tmux("capture-pane", "-p", *how)
 
     def show(self, name):
         return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
 
-    def expect(self, *patterns, gone=()):
+    def expect(self, *patterns, gone=(), patience=PATIENCE):
         """Until all of them are on the screen (and none of `gone`): the screen."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience
         while True:
             text = self.text()
             missing = [p for p in patterns if not re.search(p, text)] + [p for p in gone if re.search(p, text)]
             if not missing:
                 return text
-            assert time.monotonic() < end, f"{missing} after {PATIENCE} s in\n{text}"
+            assert time.monotonic() < end, f"{missing} after {patience} s in\n{text}"
             time.sleep(0.05)
 
     def start(self, *args):
-        """spotter, between two looks at how the terminal is set."""
+        """spotter, between two looks at how the terminal is set. What is said at its end has a number: the screen may
+        still have what was said of the one before."""
+        self.starts += 1
         line = " ".join(map(shlex.quote, map(str, (self.spotter.binary, *args))))
         out = shlex.quote(str(self.folder))
-        self.type(f"clear; stty -g >{out}/before; {line}; echo END=$?; stty -g >{out}/after", "Enter")
+        n = self.starts
+        self.type(f"clear; stty -g >{out}/before{n}; {line}; echo END{n}=$?; stty -g >{out}/after{n}", "Enter")
 
     def pid(self):
         """Of spotter, once it is there."""
@@ -85,10 +100,11 @@ class Screen:
 
     def ended(self, code):
         """It is over, and the terminal is as it was: modes, the other screen, the cursor, keys."""
-        text = self.expect(rf"END={code}\b")
-        self.type("echo af''ter", "Enter")
-        self.expect("(?m)^after")
-        assert (self.folder / "before").read_text() == (self.folder / "after").read_text() != ""
+        n = self.starts
+        text = self.expect(rf"END{n}={code}\b")
+        self.type(f"echo af''ter{n}", "Enter")
+        self.expect(rf"(?m)^after{n}\b")
+        assert (self.folder / f"before{n}").read_text() == (self.folder / f"after{n}").read_text() != ""
         assert self.show("alternate_on") == "0"
         assert self.show("cursor_flag") == "1"
         assert self.show("keypad_cursor_flag") == "0"
@@ -119,7 +135,7 @@ def burn():
         sum(range(20000)); time.sleep(0.002)
 if os.fork() == 0:
     os.execv(sys.executable, [b"\x1b[31mRED\x1b]0;TITLE\x07\x1b[2J" + "\u202eBACK\u6f22".encode() + b"\xff", b"-c",
-             b"import time\nwhile True:\n    sum(range(9999)); time.sleep(0.01)"])
+             b"# " + os.environb[b"WORD"] + b"\nimport time\nwhile True:\n    sum(range(9999)); time.sleep(0.01)"])
 threading.Thread(target=burn, daemon=True, name="helper").start()
 burn()
 """
@@ -127,7 +143,10 @@ burn()
 
 @pytest.fixture
 def job():
-    child = subprocess.Popen([sys.executable, "-c", JOB], start_new_session=True)
+    """.word is in the command of its child, and in no other."""
+    word = unique()
+    child = subprocess.Popen([sys.executable, "-c", JOB], start_new_session=True, env=dict(os.environ, WORD=word))
+    child.word = word
     yield child
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -144,12 +163,12 @@ def test_every_key(screen, job):
     text = s.expect(r"\?\[31mRED\?\]0;TITLE\?\?\[2J\?BACK漢\?")
     assert s.show("pane_title") != "TITLE"
     # The verdict comes by itself, and with it what needs stacks.
-    s.expect(gone=["Looking:"])
+    s.expect(gone=["Looking:"], patience=VERDICT)
     for key, pattern in (("?", "share of time some kernel ran"), ("Escape", "PID +CORES"),
                          ("p", r"\d+ process(es)?, \d+ threads?"), ("f", "hottest functions.*time of the"),
                          ("w", "as 'spotter why' says it"), ("o", "Cores"), ("Tab", "as a tree"), ("Escape", "Cores")):
         s.type(key)
-        s.expect(pattern)
+        s.expect(pattern, patience=VERDICT)
     s.type("H")
     s.expect("H no threads", "helper|python")
     s.type("H")
@@ -168,9 +187,9 @@ def test_every_key(screen, job):
     s.type("Escape")
     s.expect("/ filter")
     s.type("Space")
-    s.expect(r"paused 0:0\d ago", "Space go on")
+    s.expect(r"paused \d+:\d\d ago", "Space go on")
     s.type("Left", "Left", "Left", "Left", "Left")
-    s.expect(r"paused 0:0[1-9] ago|paused 0:\d\d ago")
+    s.expect(r"paused (?!0:00)\d+:\d\d ago")
     s.type("End")
     s.expect("live +\\d", gone=["paused"])
     s.type("<")
@@ -198,6 +217,7 @@ def test_sizes(screen, job):
             end = time.monotonic() + PATIENCE
             while "? help" not in (text.rstrip("\n").split("\n") or [""])[-1] or not text.startswith(" spotter"):
                 assert time.monotonic() < end, text
+                time.sleep(0.05)
                 text = s.text()
     s.type("q")
     s.ended(0)
@@ -226,17 +246,24 @@ def test_stopped_and_continued(screen, job):
     s.type("fg", "Enter")
     s.expect("PID +CORES", r"\? help")
     s.type("q")
-    s.expect("END=|fg")
+    # The shell went on with its line when it stopped: END was said then.
+    end = time.monotonic() + PATIENCE
+    while not re.search("(?m)^over", s.text()):
+        assert time.monotonic() < end, s.text()
+        s.type("echo ov''er", "Enter")
+        time.sleep(0.5)
+    assert s.show("alternate_on") == "0"
 
 
 def test_process_ends(screen):
     s = screen(100, 30)
-    child = subprocess.Popen(["sleep", "60"])
-    s.start("top", child.pid, "--every", "200ms")
-    s.expect("PID +CORES", "sleep 60")
-    time.sleep(0.5)
-    child.kill()
-    child.wait()
+    child = subprocess.Popen(["sleep", "600"])
+    try:
+        s.start("top", child.pid, "--every", "200ms")
+        s.expect("PID +CORES", "sleep 600")
+    finally:
+        child.kill()
+        child.wait()
     s.expect("The process has ended")
     s.type("q")
     s.ended(0)
@@ -246,10 +273,10 @@ def test_machine_and_into_a_job(screen, job):
     s = screen(120, 40)
     s.start("top", "--every", "300ms")
     s.expect("This machine uses", "PID +CORES")
-    s.type("/", "RED", "Enter")
-    s.expect("/RED")
+    s.filter(job.word)
+    s.expect(rf"/{job.word}(?!_)", r"(?m)^ *\d+ .*\?\[31mRED")
     s.type("Enter")
-    s.expect("cores allowed", "m machine")
+    s.expect("cores allowed", "m machine", r"\?\[31mRED")
     s.type("m")
     s.expect("This machine|Looking at this machine", gone=["m machine"])
     s.type("q")
@@ -258,20 +285,26 @@ def test_machine_and_into_a_job(screen, job):
 
 def test_into_a_job_that_is_recorded(screen, spotter, tmp_path, wait_for):
     """It is not read a second time: the record is shown."""
-    program = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    spotter.start("run", "--quiet", "--name", "kept", "--", sys.executable, "-c", program)
+    word = unique()
+    program = (f"import os, time; open({str(tmp_path / 'new')!r}, 'w').write(str(os.getpid())); "
+               f"os.rename({str(tmp_path / 'new')!r}, {str(tmp_path / 'pid')!r}); time.sleep(600)")
+    # The word is whole in the command of the program alone, not in that of `spotter run`.
+    spotter.start("run", "--quiet", "--name", "kept", "--", "sh", "-c", 'exec "$0" -c "# $2$3\n$1"',
+                  sys.executable, program, word[:8], word[8:])
     pid = wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "the program", PATIENCE)
-    wait_for(lambda: "kept" in spotter("runs").out, "the record", PATIENCE)
-    s = screen(120, 40)
-    s.start("top", "--every", "300ms")
-    s.expect("This machine uses", "PID +CORES")
-    s.type("/", pid, "Enter")
-    s.expect(f"/{pid}", rf"(?m)^ *{pid} ")
-    s.type("Enter")
-    s.expect("kept +pid", "recorded for", "m machine")
-    s.type("q")
-    s.ended(0)
-    os.kill(int(pid), signal.SIGKILL)
+    try:
+        wait_for(lambda: "kept" in spotter("runs").out, "the record", PATIENCE)
+        s = screen(120, 40)
+        s.start("top", "--every", "300ms")
+        s.expect("This machine uses", "PID +CORES")
+        s.filter(word)
+        s.expect(rf"/{word}(?!_)", rf"(?m)^ *{pid} ")
+        s.type("Enter")
+        s.expect("kept +pid", "recorded for", "m machine")
+        s.type("q")
+        s.ended(0)
+    finally:
+        os.kill(int(pid), signal.SIGKILL)
 
 
 def test_replay(screen, spotter):
@@ -282,13 +315,9 @@ def test_replay(screen, spotter):
     s = screen()
     s.start("top", name)
     s.expect(r"replay \d+:\d\d of \d+:\d\d", "PID +CORES", gone=["Reading the record"])
-    at = s.expect(r"replay (\d+:\d\d) of")
+    before = re.search(r"replay (\S+) of", s.expect(r"replay \d+:\d\d of"))[1]
     s.type("Left", "Left", "Left")
-    end = time.monotonic() + PATIENCE
-    before = re.search(r"replay (\S+) of", at)[1]
-    while re.search(r"replay (\S+) of", s.text())[1] == before:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    s.expect(rf"replay (?!{before} )\d+:\d\d of")
     s.type("Home")
     s.expect(r"replay 0:0[0-2] of")
     s.type("f")
@@ -333,7 +362,7 @@ def test_lines_where_lines_are_asked_for(screen, job):
     assert "\x1b" not in s.spotter("top", "--count", "1", "--every", "100ms", check=True).out
     # A terminal nothing is known about gets lines, too.
     s.type("TERM=none-such", "Enter")
-    s.start("top", "--every", "200ms")
-    s.expect("nothing is known about a terminal 'none-such'", r"cpu [\d.]+/\d+ cores")
+    s.start("top", "--every", "2s")  # slowly: what it says first is to stay on the screen
+    s.expect(r"(?s)nothing is known about a terminal 'none-such'.*cpu [\d.]+/\d+ cores")
     s.type("C-c")
     s.ended(0)

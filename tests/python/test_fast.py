@@ -28,7 +28,8 @@ def references():
     return [sys.getrefcount(x) for x in (Tensor, Tensor.data_ptr, iterator, clock, 0.5)]
 
 iterator, clock, loss = Other(), Other(), Tensor(0.25)
-facts = Tensor, "single", lambda: True, Tensor.data_ptr, "is_cpu", "dtype"
+mode = False  # within a function mode
+facts = Tensor, "single", lambda: True, lambda: mode, Tensor.data_ptr, "is_cpu", "dtype"
 lane.know(*facts)
 lane.enter(1, 1, True, False, 10, id(iterator), id(clock), math.nan)
 before = references()
@@ -48,6 +49,38 @@ for name, value in (("is_cpu", property(lambda self: 1 / 0)), ("dtype", "double"
     setattr(Tensor, name, value)
     assert lane.graded(loss) is False
     setattr(Tensor, name, kept)
+for mode in (True, None, 1):
+    assert lane.graded(loss) is False
+mode = False
+# The same of what says the address; Ctrl-C and the like are not ours to keep.
+def says(self):
+    if isinstance(answer, type): raise answer
+    return answer
+def asked_for_it():
+    lane.enter(3, 3, True, False, 0, 0, id(clock), math.nan)
+    return lane.graded(loss)
+lane.know(*facts[:4], says, *facts[5:])
+for answer in (None, "x", ValueError):
+    assert asked_for_it() is False
+for answer in (1, 0, -1, True):
+    assert asked_for_it() is True and math.isnan(lane.loss_seen()) and math.isnan(fast.float_at(answer))
+for answer in (KeyboardInterrupt, SystemExit):
+    try:
+        asked_for_it()
+        assert False
+    except answer:
+        assert lane.leave()[0] == 3
+lane.know(*facts)
+# What AMP multiplied is kept, but not for long.
+for done in (lambda: lane.graded(loss), lane.leave, lambda: lane.enter(3, 3, True, False, 0, 0, 0, math.nan)):
+    lane.enter(3, 3, True, False, 0, 0, id(clock), math.nan)
+    count = sys.getrefcount(loss)
+    lane.scaled(loss, 2.0)
+    lane.scaled(loss, 2.0)
+    assert sys.getrefcount(loss) == count + 1
+    done()
+    assert sys.getrefcount(loss) == count
+lane.enter(3, 3, True, False, 0, 0, id(clock), math.nan)
 loss.is_cpu = False
 assert lane.graded(loss) is True and math.isnan(lane.loss_seen())
 lane.leave()

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The quick way through the hooks of PyTorch (python/spotter/_hooks/torch_loop.py): it says what the slow one says, of
 loops that keep to it and of those that do not."""
+import math
+
+import pytest
+
 from programs import of
 from test_torch import BEGIN, END, steps_are, torch_python, train  # noqa: F401 fixtures
 
@@ -105,3 +109,118 @@ for epoch in range(2):
 """ + END)
     steps_are(done, done.said[0])
     assert [m.name for m in of(done.marks, "source")] == ["api"] and len(of(done.marks, "data_wait")) == 14
+
+
+MODES = BEGIN + """
+from torch.overrides import TorchFunctionMode
+marks = sys._spotter_marks_2
+seen = []
+class Says(TorchFunctionMode):
+    "Says that the data of a tensor is there; passes everything else on."
+    def __init__(self, answer): self.answer = answer
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        seen.append(getattr(func, "__name__", "?"))
+        return self.answer if seen[-1] == "data_ptr" else func(*args, **(kwargs or {}))
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+fed = sys.argv[1] == "fed"
+batches = DataLoader(data, batch_size=8) if fed else [data[i:i + 8] for i in range(0, 48, 8)]
+assert marks.open() and marks.fast.lane
+new = int(torch.__version__.split(".")[0]) > 1  # a mode can be put aside
+for answer in ("quick", None, "x", 1, -1, "two"):
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = loss_of(batch)
+        value = loss.item()
+        if answer == "quick":
+            loss.backward()
+        elif answer == "two":
+            with Says(1), Says(None): loss.backward()
+        else:
+            with Says(answer): loss.backward()
+        optimizer.step()
+        losses.append(value if new or answer == "quick" else None)
+print(json.dumps(losses))
+print(json.dumps([len(seen), sorted(set(seen))]))
+print(json.dumps([marks.lane.lane is not None, marks.fast.lane.waits_seen()]))
+"""
+
+
+@pytest.mark.parametrize("feed", ["fed", "by hand"])
+def test_function_modes_are_asked_nothing_and_seen_once(train, feed):
+    """Their answers for is_cpu, dtype or the address are not to be trusted, and backward() comes twice."""
+    done = train(MODES, feed)
+    steps_are(done, [math.nan if loss is None else loss for loss in done.said[0]])
+    assert len(done.said[0]) == 36 and not of(done.marks, "micro_step")
+    assert done.said[1] == [36, ["backward"]]
+    assert len(of(done.marks, "data_wait")) == (42 if feed == "fed" else 0)
+    stays, waits = done.said[2]
+    assert waits >= 24 if feed == "fed" else stays, "on the quick way"
+
+
+def test_a_default_device(train):
+    """torch 2: a function mode, for the whole program. The loop stays on the quick way, but for its losses."""
+    done = train(BEGIN + """
+if not hasattr(torch, "set_default_device"): print(json.dumps(["old"])); sys.exit()
+torch.set_default_device("cpu")
+marks = sys._spotter_marks_2
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for batch in DataLoader(data, batch_size=8):
+    optimizer.zero_grad(); loss = loss_of(batch); loss.backward(); optimizer.step()
+    losses.append(loss.item())
+for i in range(6):
+    optimizer.zero_grad(); loss = loss_of(data[i:i + 8]); loss.backward(); optimizer.step()
+    losses.append(loss.item())
+assert marks.fast.lane.waits_seen() >= 3, marks.fast.lane.waits_seen()
+""" + END)
+    if done.said[0] == ["old"]:
+        pytest.skip("torch.set_default_device: not in this torch")
+    steps_are(done, done.said[0])
+    assert len(done.said[0]) == 12 and not of(done.marks, "micro_step")
+
+
+def test_ctrl_c_between_any_two_lines(train):
+    """An interrupt behind each call of the quick way: the loop is run again, as in a notebook, and counts go on."""
+    done = train(BEGIN + """
+marks = sys._spotter_marks_2
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+loader = DataLoader(data, batch_size=8)
+steps = 0
+
+def run():
+    global steps
+    for batch in loader:
+        optimizer.zero_grad(); loss = loss_of(batch); loss.backward()
+        steps += 1  # it counts even when the interrupt comes at its end
+        optimizer.step()
+
+run()
+plain = marks.fast
+waits = []
+for name in ("enter", "leave", "asked", "came", "graded", "stepped", "waits_seen", "know"):
+    for before in (True, False):
+        armed = [2]
+        def trap(*args, real=getattr(plain.lane, name), before=before):
+            armed[0] -= 1
+            if before and armed[0] == 0: raise KeyboardInterrupt
+            answer = real(*args)
+            if armed[0] == 0: raise KeyboardInterrupt
+            return answer
+        marks.fast = plain._replace(lane=plain.lane._replace(**{name: trap}))
+        hit = False
+        for _ in range(3):
+            try: run()
+            except KeyboardInterrupt: hit = True
+        assert hit or name == "know", (name, before)
+        marks.fast = plain
+        run(); run()
+        at = plain.lane.waits_seen()
+        run()
+        assert plain.lane.waits_seen() >= at + 4, (name, before, "is not quick again")
+        assert (marks.lane.lane is not None) or plain.lane.leave()[0] == 0, (name, before)
+print(json.dumps([steps]))
+""")
+    numbers = [m.number for m in of(done.marks, "step")]
+    assert abs(len(numbers) - done.said[0][0]) <= 16, "one for each interrupt, which may come before its mark"
+    assert sum(b <= a for a, b in zip(numbers, numbers[1:])) <= 2, "that of leave() takes the number with it"
+    assert not of(done.marks, "phase_begin")

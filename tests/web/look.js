@@ -12,6 +12,7 @@ const { chromium } = require("playwright-core");
 
 const FOLDER = path.resolve(process.argv[2]);
 const WHOLE = Boolean(process.env.WHOLE);
+const PATIENCE = 60000; // ms for one action, on a machine that has other things to do
 const RULES = { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] } };
 
 // The script's "var uPlot = ..." is then without effect.
@@ -39,6 +40,7 @@ async function open(browser, file, options = {}) {
 	const { init, ...context } = options;
 	const viewport = { width: 1280, height: 900 };
 	const page = await (await browser.newContext({ viewport, reducedMotion: "reduce", ...context })).newPage();
+	page.setDefaultTimeout(PATIENCE);
 	const url = "file://" + path.join(FOLDER, file);
 	page.problems = [];
 	page.on("pageerror", (error) => page.problems.push(String(error)));
@@ -77,6 +79,7 @@ async function first(browser, out) {
 	out.heading = await page.locator("h1").innerText();
 	out.text = await page.locator("main").innerText();
 	out.charts = await page.evaluate(drawn);
+	out.canDraw = await page.evaluate(() => typeof uPlot !== "undefined"); // this Spotter was built with it
 	out.inert = await page.evaluate(() => ({ hurt: window.hurt, images: document.images.length,
 		links: [...document.links].map((a) => a.getAttribute("href")).filter((to) => !to.startsWith("#")),
 		handlers: [...document.querySelectorAll("*")].filter((e) => [...e.attributes].some((a) => /^on/i.test(a.name))).length }));
@@ -84,7 +87,8 @@ async function first(browser, out) {
 	await page.screenshot({ path: "light.png", fullPage: WHOLE });
 	out.axe = await axe(page);
 	await copying(page, out);
-	await zooming(page, out);
+	if (out.canDraw)
+		await zooming(page, out);
 	await flame(page, out);
 	await updating(page, out);
 	out.problems = page.problems;
@@ -101,7 +105,7 @@ async function copying(page, out) {
 			navigator.clipboard.writeText = async (text) => { window.copied = text; };
 	});
 	await page.locator("#copy-markdown").click();
-	await page.locator("#toast.on").waitFor();
+	await page.locator("#toast").waitFor({ state: "attached" }); // its words stay when it has faded
 	out.copied = await page.evaluate(() => window.copied);
 	out.said = await page.locator("#toast").innerText();
 }
@@ -114,6 +118,7 @@ async function zooming(page, out) {
 	const y = at.y + at.height / 2, x = (part) => at.x + at.width * part;
 	const zoom = out.zoom = { all: await range(), summary: await value(), before: await page.evaluate(drawn) };
 	await page.mouse.move(x(0.5), y);
+	await settled(page);
 	zoom.value = await value();
 	zoom.time = await page.locator("#timeline .when").innerText();
 	await page.screenshot({ path: "cursor.png" });
@@ -193,7 +198,7 @@ async function updating(page, out) {
 	u.heading = await page.locator("h1").innerText();
 	u.open = await page.locator("#findings details[open]").count();
 	u.events = await page.locator("#timeline details[open] tbody tr").count();
-	u.range = await page.locator("#timeline .range").innerText();
+	u.range = out.canDraw ? await page.locator("#timeline .range").innerText() : null;
 	u.speed = await page.locator(".tile").first().innerText();
 	u.headers = await page.locator("header.bar").count();
 }
@@ -264,6 +269,7 @@ async function main() {
 	process.chdir(FOLDER);
 	const browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM,
+		timeout: PATIENCE,
 		args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
 	});
 	const out = {};

@@ -128,7 +128,8 @@ function timelinePicture(body) {
 		return add(body, absent("There is no chart: this Spotter was built without uPlot. " +
 			"The record has the figures: spotter export."));
 	picture.removeAttribute("hidden");
-	return add(body, h("div.scroll.picture", { tabindex: "0", role: "region", "aria-label": "Timeline" }, picture));
+	return add(body, h("div.scroll.picture", { tabindex: "0", role: "region", "aria-label": "Picture of the timeline" },
+		picture));
 }
 
 component("timeline", "Timeline", (body, story) => {

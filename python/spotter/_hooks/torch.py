@@ -45,7 +45,8 @@ def install(torch: Any) -> None:
 def _facts(torch: Any) -> Any:
     """For know() of src/mark/python.c."""
     try:
-        return torch.Tensor, torch.float32, torch.is_grad_enabled, torch.Tensor.data_ptr, "is_cpu", "dtype"
+        return (torch.Tensor, torch.float32, torch.is_grad_enabled, torch._C._is_torch_function_mode_enabled,
+                torch.Tensor.data_ptr, "is_cpu", "dtype")
     except AttributeError:
         return ()
 
@@ -161,11 +162,16 @@ def _hook_backward(torch: Any, loop: Loop, compiling: Compiling) -> None:
         nonlocal graded
         graded = lane.graded
 
-    def seen(loss: Any) -> None:
+    def slowly(loss: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            loop.backward(loss)
-        except Exception:
-            pass
+            try:
+                loop.backward(loss)
+            except Exception:
+                pass
+            return original(loss, *args, **kwargs)
+        finally:
+            if loop.backward_open == id(loss):
+                loop.backward_open = 0
 
     def failed(loss: Any) -> None:
         try:
@@ -178,7 +184,7 @@ def _hook_backward(torch: Any, loop: Loop, compiling: Compiling) -> None:
     def backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
                  inputs: Any = None) -> Any:
         if gradient is not None or not graded(self):
-            seen(self)
+            return slowly(self, gradient, retain_graph, create_graph, inputs)
         try:
             return original(self, gradient, retain_graph, create_graph, inputs)
         except BaseException:
@@ -188,27 +194,28 @@ def _hook_backward(torch: Any, loop: Loop, compiling: Compiling) -> None:
     @functools.wraps(original)
     def backward_unless_compiling(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
                                   inputs: Any = None) -> Any:
-        if not compiling() and (gradient is not None or not graded(self)):  # type: ignore[misc]
-            seen(self)
+        if compiling():  # type: ignore[misc]
+            return original(self, gradient, retain_graph, create_graph, inputs)
+        if gradient is not None or not graded(self):
+            return slowly(self, gradient, retain_graph, create_graph, inputs)
         try:
             return original(self, gradient, retain_graph, create_graph, inputs)
         except BaseException:
-            if not compiling():  # type: ignore[misc]
-                failed(self)
+            failed(self)
             raise
 
     @functools.wraps(original)
     def any_backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if compiling is None or not compiling():
-            seen(self)
-        return original(self, *args, **kwargs)
+        if compiling is not None and compiling():
+            return original(self, *args, **kwargs)
+        return slowly(self, *args, **kwargs)
 
     loop.learners.append(learn)
     if compiling is not None:
         backward = backward_unless_compiling
     if list(inspect.signature(original).parameters) != ["self", "gradient", "retain_graph", "create_graph", "inputs"]:
         backward = any_backward  # of a torch that we do not know
-    _leave_alone(torch, seen, failed, backward)
+    _leave_alone(torch, slowly, failed, backward)
     torch.Tensor.backward = backward
 
 
@@ -238,6 +245,12 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Compiling) -> None:
         except Exception:
             return None
 
+    def over(one: Any, began: int, error: BaseException) -> None:
+        try:
+            loop.pass_ended(one, began, isinstance(error, StopIteration))
+        except Exception:
+            pass
+
     def slowly(iterator: Any) -> Any:
         one = wanted(iterator)
         if one is None:
@@ -246,7 +259,7 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Compiling) -> None:
         try:
             batch = advance(iterator)
         except BaseException as e:
-            loop.pass_ended(one, began, isinstance(e, StopIteration))
+            over(one, began, e)
             raise
         try:
             loop.batch_came(one, began)
@@ -262,25 +275,29 @@ def _hook_loader(torch: Any, loop: Loop, compiling: Compiling) -> None:
             if error is None:
                 loop.batch_came(one, one.asked_ns)
             else:
-                loop.pass_ended(one, one.asked_ns, isinstance(error, StopIteration))
+                over(one, one.asked_ns, error)
         except Exception:
             pass
 
     @functools.wraps(advance)
     def __next__(self: Any) -> Any:
-        if not asked(self):
-            return slowly(self)
+        quick = True  # until it says no: Ctrl-C may come before its answer is kept
         try:
-            batch = advance(self)
+            quick = asked(self)
+            if quick:
+                batch = advance(self)
         except BaseException as e:
-            ended(self, e)
+            if quick:
+                ended(self, e)
             raise
+        if not quick:
+            return slowly(self)
         if not came(self):  # something else has happened meanwhile
             ended(self, None)
         return batch
 
     loop.learners.append(learn)
-    _leave_alone(torch, wanted, slowly, ended, __iter__, __next__)
+    _leave_alone(torch, wanted, over, slowly, ended, __iter__, __next__)
     module.DataLoader.__iter__ = __iter__
     module._BaseDataLoaderIter.__next__ = __next__
 

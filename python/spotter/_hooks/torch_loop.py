@@ -45,7 +45,7 @@ class Pass:
         self.batches = 0
         self.trained = False
         self.ended = False
-        self.waiting = False
+        self.waiting = 0  # the thread that does; 0: none
 
 
 class Loop:
@@ -58,22 +58,23 @@ class Loop:
         self.facts = facts  # of torch, that the quick way needs: see know() in python.c
         self.learners: List[Callable[[Lane], None]] = []  # hooks that use it
         self.learned: Optional[Lane] = None
-        self.lane: Optional[Lane] = None  # while on it
+        self.lane: Optional[Lane] = None  # while on it, as far as known here
         self.saving = False
         os.register_at_fork(after_in_child=self.forget)
         self.forget()
 
     def forget(self) -> None:
         """The state of a process that has done nothing yet."""
-        if self.lane is not None:
-            self.lane.leave()
-            self.lane = self.marks.lane = None
+        if self.learned is not None:
+            self.learned.leave()
+        self.lane = None
         self.thread = 0                   # that trains; 0: not known yet
         self.clock: Optional[int] = None  # id of the optimizer whose steps count
         self.clock_ref: Any = None
         self.others: Dict[int, int] = {}  # id of another -> its steps since the clock's last
         self.several = False
         self.backwards = 0                # since an optimizer stepped or a batch was asked for
+        self.backward_open = 0            # id of the tensor whose backward() runs, but for those on the quick way
         self.fed = False                  # batches come from a DataLoader
         self.steps = 0
         self.skipped = 0
@@ -93,21 +94,24 @@ class Loop:
 
     def leave_lane(self) -> int:
         """Takes over what was done there, before anything else is: what came last. OUT: was not on it."""
-        lane, self.lane = self.lane, None
+        lane = self.learned  # and not self.lane: Ctrl-C or another thread may come between any two lines
         if lane is None:
             return OUT
+        self.lane = None
         marks, one = self.marks, self.lane_pass
-        marks.lane = None
-        at, number, marks.loss, began_ns, since_update, scaled, loss = lane.leave()
+        at, number, loss, began_ns, since_update, scaled, scaled_loss = lane.leave()
+        if scaled:
+            self.scaled_loss = (scaled, scaled_loss)
+        if at == OUT:
+            return OUT
+        marks.loss = loss
         if marks.source == TORCH:
             marks.number = number
         self.since_update = bool(since_update)
-        if scaled:
-            self.scaled_loss = (scaled, loss)
         if at == GRADED:
             self.backwards = 1
         elif at == ASKED and one is not None:
-            one.waiting, one.asked_ns = True, began_ns
+            one.waiting, one.asked_ns = self.thread, began_ns
         if one is not None:
             one.batches += lane.waits_seen() - self.lane_waits
         return at
@@ -142,10 +146,10 @@ class Loop:
             for learn in self.learners:
                 learn(lane)
             self.learned = lane
+        self.lane_waits = lane.waits_seen()
+        self.lane, marks.lane = lane, self  # before it is so: what is not entered may be left, too
         lane.enter(at, self.lane_begins, marks.source == TORCH, self.since_update, marks.number,
                    0 if iterator is None else id(iterator), self.clock, marks.loss)
-        self.lane_waits = lane.waits_seen()
-        self.lane, marks.lane = lane, self
 
     def seen_loss(self) -> float:
         return self.lane.loss_seen() if self.lane is not None else self.marks.loss
@@ -210,8 +214,9 @@ class Loop:
         return True
 
     def backward(self, loss: Any) -> None:
-        if self.elsewhere():
-            return
+        if self.elsewhere() or self.backward_open == id(loss):
+            return  # the second: a function mode or a subclass hands it on to Tensor.backward, which comes here again
+        self.backward_open = id(loss)  # until the hook takes it back
         came_last = self.leave_lane()
         marks = self.marks
         if marks.pending:
@@ -219,7 +224,7 @@ class Loop:
         if type(loss) is self.plain:
             self.backwards += 1
         else:
-            self.backwards = 1  # a subclass comes here twice for one call
+            self.backwards = 1  # a subclass may come here as another object for one call
         scaled, self.scaled_loss = self.scaled_loss, None
         read = scaled[1] if scaled and scaled[0] == id(loss) else self.read_loss(loss)
         marks.loss = _marks.NAN if read is None else read
@@ -304,7 +309,8 @@ class Loop:
         if one is None or self.elsewhere():
             return None
         self.leave_lane()
-        if one.waiting:
+        me = get_ident()
+        if one.waiting and one.waiting != me:  # our own is over: Ctrl-C came before that was seen
             return None
         marks = self.marks
         if marks.pending:
@@ -317,11 +323,11 @@ class Loop:
             self.begin_evaluation(one)
         elif self.evaluating and self.evaluating is not one:
             self.end_evaluation()
-        one.waiting = True
+        one.waiting = me
         return one
 
     def batch_came(self, one: Pass, began_ns: int) -> None:
-        one.waiting = False
+        one.waiting = 0
         one.batches += 1
         began, one.began_ns = one.began_ns or began_ns, 0  # of the first one: with the start of the workers
         self.current = one
@@ -338,7 +344,7 @@ class Loop:
 
     def pass_ended(self, one: Pass, began_ns: int, whole: bool) -> None:
         self.leave_lane()
-        one.waiting = False
+        one.waiting = 0
         if whole and one.trained and not self.marks.evaluating:
             self.marks.waited(began_ns)  # for the end of the workers
         one.ended = whole

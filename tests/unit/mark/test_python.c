@@ -18,6 +18,7 @@ struct object {
 	double value;
 	struct object *is_cpu, *dtype; /* attributes; NULL: has none */
 	float *data;
+	bool odd; /* its address is no number */
 };
 
 struct method {
@@ -27,10 +28,13 @@ struct method {
 	const char *doc;
 };
 
-static struct object none, yes, no, plain, single, twofold, grad_enabled, data_ptr, is_cpu_name,
-    dtype_name;
-static struct object *grad = &yes; /* what torch.is_grad_enabled() says */
-static int made, errors;           /* objects that are there; exceptions that nobody took back */
+static struct object none, yes, no, plain, single, twofold, grad_enabled, mode_enabled, data_ptr,
+    is_cpu_name, dtype_name, ordinary;
+/* What torch.is_grad_enabled() says, and whether there is a function mode; NULL: raises. */
+static struct object *grad = &yes, *mode = &no;
+static int made, errors;        /* objects that are there; exceptions that nobody took back */
+static bool ctrl_c;             /* those are none that may be taken back */
+static void (*meanwhile)(void); /* what another thread does while torch is asked */
 
 static struct object *make(uint64_t number, double value)
 {
@@ -64,6 +68,10 @@ static struct object *function_new(const struct method *m, struct object *self, 
 
 static unsigned long long as_number(struct object *o)
 {
+	if (o->odd) {
+		errors++;
+		return UINT64_MAX;
+	}
 	return o->number;
 }
 
@@ -87,35 +95,47 @@ static void forgive(void)
 	errors--;
 }
 
-static struct object *attribute(struct object *o, struct object *name)
+static int matches(struct object *kind)
 {
-	struct object *found = name == &is_cpu_name ? o->is_cpu : o->dtype;
+	must(kind == &ordinary && errors == 1);
+	return !ctrl_c;
+}
 
-	if (found)
-		hold(found);
+/* A new reference; NULL raises. */
+static struct object *given(struct object *o)
+{
+	if (meanwhile)
+		meanwhile();
+	if (o)
+		hold(o);
 	else
 		errors++;
-	return found;
+	return o;
+}
+
+static struct object *attribute(struct object *o, struct object *name)
+{
+	return given(name == &is_cpu_name ? o->is_cpu : o->dtype);
 }
 
 static struct object *call(struct object *f, ...)
 {
 	va_list args;
-	struct object *o;
+	struct object *o, *made_last;
 
 	va_start(args, f);
 	o = va_arg(args, struct object *);
 	va_end(args);
-	if (f == &grad_enabled) {
+	if (f == &grad_enabled || f == &mode_enabled) {
 		must(!o);
-		hold(grad);
-		return grad;
+		return given(f == &grad_enabled ? grad : mode);
 	}
 	must(f == &data_ptr && o);
-	if (o->data)
-		return make((uintptr_t)o->data, 0);
-	errors++;
-	return NULL;
+	if (!o->data)
+		return given(NULL);
+	made_last = make((uintptr_t)o->data, 0);
+	made_last->odd = o->odd;
+	return made_last;
 }
 
 static struct object *type_of(struct object *o)
@@ -174,8 +194,10 @@ static const struct method *get(const char *name)
 		(void *)(uintptr_t)type_of,
 		(void *)(uintptr_t)build,
 		(void *)(uintptr_t)forgive,
+		(void *)(uintptr_t)matches,
 		&yes,
 		&no,
+		&ordinary,
 	};
 
 	return spotter_python(table, name);
@@ -230,13 +252,15 @@ static void enter(int at, int begins, bool counts, uint64_t number, struct objec
 
 static void begin(struct place *p)
 {
-	struct object *facts[] = { &plain,    &single,      &grad_enabled,
+	struct object *facts[] = { &plain,    &single,      &grad_enabled, &mode_enabled,
 				   &data_ptr, &is_cpu_name, &dtype_name };
 
 	must(!setenv("SPOTTER_MARKS", p->path, 1));
 	none.type = yes.type = no.type = plain.type = single.type = twofold.type = &none;
-	many("know", facts, 6);
-	many("know", facts, 6); /* again: what was held is let go */
+	many("know", facts, 6); /* of another package: not one that is known */
+	must(plain.refs == 0);
+	many("know", facts, 7);
+	many("know", facts, 7); /* again: what was held is let go */
 	must(plain.refs == 1 && dtype_name.refs == 1);
 }
 
@@ -321,9 +345,108 @@ static void losses(struct place *p)
 	changed = loss;
 	changed.data = NULL; /* no storage: torch raises */
 	enter(FETCHED, FETCHED, true, 0, NULL, &clock);
-	must(is("graded", &changed) && is("stepped", &clock) && is("graded", &loss));
+	must(!is("graded", &changed) && is("graded", &loss) && is("stepped", &clock));
+	changed = loss;
+	changed.odd = true; /* its address is None, say */
+	must(!is("graded", &changed) && is("graded", &loss));
 	leave();
 	must(left.at == GRADED && left.loss == 2 && left.number == 1);
+	for (uintptr_t i = 0; i < 3; i++) { /* nobody's memory: 1, 0xfff, -1 */
+		changed = loss;
+		changed.data = (float *)(i == 0 ? 1 : i == 1 ? 0xfff : UINTPTR_MAX);
+		enter(FETCHED, FETCHED, true, 0, NULL, &clock);
+		must(is("graded", &changed));
+		leave();
+		must(isnan(left.loss));
+	}
+	all_given_back();
+}
+
+/* A function mode may answer anything for anything: nothing is asked within one. */
+static void modes(struct place *p)
+{
+	float at_home = 2;
+	struct object clock = { .type = &none }, value = { .value = 7 };
+	struct object loss = { .type = &plain, .is_cpu = &yes, .dtype = &single, .data = &at_home };
+	struct object *scaled[] = { &loss, &value };
+	struct object *answers[] = { &yes, &none, NULL };
+
+	begin(p);
+	enter(FETCHED, FETCHED, true, 0, NULL, &clock);
+	loss.data = (float *)1;
+	for (size_t i = 0; i < 3; i++) {
+		mode = answers[i];
+		must(!is("graded", &loss));
+		many("scaled", scaled, 2);
+		must(!is("graded", &loss) && loss.refs == 1);
+	}
+	mode = &no;
+	must(is("graded", &loss) && loss.refs == 0);
+	leave();
+	must(left.at == GRADED && left.loss == 7 && !left.scaled);
+	/* What is kept is let go by entering and leaving, too. */
+	many("scaled", scaled, 2);
+	many("scaled", scaled, 2);
+	must(loss.refs == 1);
+	enter(FETCHED, FETCHED, true, 0, NULL, &clock);
+	must(loss.refs == 0);
+	all_given_back();
+}
+
+/* Ctrl-C, wherever it comes, is passed on; errors are not. */
+static void interrupted(struct place *p)
+{
+	float at_home = 2;
+	struct object clock = { .type = &none }, iterator = clock;
+	const struct object loss = {
+		.type = &plain, .is_cpu = &yes, .dtype = &single, .data = &at_home
+	};
+	struct object changed;
+
+	begin(p);
+	ctrl_c = true;
+	for (int i = 0; i < 6; i++) {
+		changed = loss;
+		if (i == 0)
+			grad = NULL;
+		else if (i == 1)
+			mode = NULL;
+		else if (i == 2)
+			changed.is_cpu = NULL;
+		else if (i == 3)
+			changed.dtype = NULL;
+		else if (i == 4)
+			changed.data = NULL;
+		else
+			changed.odd = true;
+		enter(i ? FETCHED : STEPPED, STEPPED, true, 0, &iterator, &clock);
+		must(!one(i ? "graded" : "asked", i ? &changed : &iterator) && errors == 1);
+		errors = 0;
+		grad = &yes;
+		mode = &no;
+		leave();
+		must(left.at == (i ? FETCHED : STEPPED));
+	}
+	all_given_back();
+}
+
+/* Another thread leaves the quick way while torch is asked. */
+static void left_meanwhile(struct place *p)
+{
+	float at_home = 2;
+	struct object clock = { .type = &none }, iterator = clock;
+	struct object loss = { .type = &plain, .is_cpu = &yes, .dtype = &single, .data = &at_home };
+
+	begin(p);
+	meanwhile = leave;
+	enter(STEPPED, STEPPED, true, 5, &iterator, &clock);
+	must(!is("asked", &iterator));
+	leave();
+	must(left.at == OUT && left.began_ns == 0);
+	enter(FETCHED, STEPPED, true, 5, &iterator, &clock);
+	must(!is("graded", &loss) && !is("stepped", &clock));
+	leave();
+	must(left.at == OUT && left.number == 5 && isnan(left.loss));
 	all_given_back();
 }
 
@@ -358,7 +481,7 @@ static void others(struct place *p)
 	must(is("updated", NULL) && is("asked", &iterator));
 	leave();
 	must(left.at == ASKED && left.began_ns > 0 && left.scaled == (uintptr_t)&loss &&
-	     left.scaled_loss == 7);
+	     left.scaled_loss == 7 && loss.refs == 0);
 	must(get("no_such_thing") == (const void *)&none);
 	drop(&none);
 	all_given_back();
@@ -387,6 +510,24 @@ static void losses_of_all_kinds(void **state)
 	run(losses);
 }
 
+static void nothing_is_asked_within_a_mode(void **state)
+{
+	(void)state;
+	run(modes);
+}
+
+static void an_interrupt_is_passed_on(void **state)
+{
+	(void)state;
+	run(interrupted);
+}
+
+static void what_was_left_meanwhile_stays_left(void **state)
+{
+	(void)state;
+	run(left_meanwhile);
+}
+
 static void other_threads_and_amp(void **state)
 {
 	(void)state;
@@ -398,6 +539,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_loop_is_marked),
 		cmocka_unit_test(losses_of_all_kinds),
+		cmocka_unit_test(nothing_is_asked_within_a_mode),
+		cmocka_unit_test(an_interrupt_is_passed_on),
+		cmocka_unit_test(what_was_left_meanwhile_stays_left),
 		cmocka_unit_test(other_threads_and_amp),
 	};
 

@@ -154,6 +154,52 @@ static void lines(void **state)
 	history_free(h);
 }
 
+/* So many processes; proportional memory is read from this tick on. */
+static struct board *with_memory(int processes, int pss_from)
+{
+	struct run_info run = { .started_mono_ns = T0 };
+	struct history *h = history_new(&run, 64);
+	struct frame f = { 0 };
+	struct board *b;
+
+	for (int i = 0; i < TICKS; i++) {
+		frame_begin(&f, tick_at(i), 0);
+		if (!i)
+			born(&f, ID_JOB, ENTITY_JOB, 0, 0);
+		frame_put(&f, M_JOB_PROCESSES, ID_JOB, processes);
+		frame_put(&f, M_JOB_RSS, ID_JOB, 900 + i % 2);
+		if (i >= pss_from)
+			frame_put(&f, M_JOB_PSS, ID_JOB, 300 + i % 2);
+		assert_int_equal(history_frame(h, &f), 0);
+	}
+	b = take(h, tick_at(TICKS - 1), S);
+	frame_done(&f);
+	history_free(h);
+	return b;
+}
+
+/* Pages that processes share are not counted for each of them, or it is said that they are. */
+static void memory_of_several(void **state)
+{
+	static const struct {
+		int processes, pss_from, kib;
+		bool at_most;
+	} rows[] = { { 4, 1, 300, false },
+		     { 4, 15, 900, true },
+		     { 4, TICKS, 900, true },
+		     { 1, 1, 900, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct board *b = with_memory(rows[i].processes, rows[i].pss_from);
+		const struct line *l = &b->lines[LINE_MEMORY];
+
+		assert_true(near(l->v[LINE_POINTS - 3], rows[i].kib * 1024, 0.01));
+		assert_int_equal(l->at_most, rows[i].at_most);
+		drop(b);
+	}
+}
+
 static void one_tick_only(void **state)
 {
 	struct run_info run = { .started_mono_ns = T0 };
@@ -179,9 +225,8 @@ static void one_tick_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(now),
-		cmocka_unit_test(the_past),
-		cmocka_unit_test(lines),
+		cmocka_unit_test(now),           cmocka_unit_test(the_past),
+		cmocka_unit_test(lines),         cmocka_unit_test(memory_of_several),
 		cmocka_unit_test(one_tick_only),
 	};
 

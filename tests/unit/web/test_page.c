@@ -91,6 +91,40 @@ static struct track *track_of(struct timeline *t, const char *id)
 	return NULL;
 }
 
+/* Resident memory of several processes counts shared pages for each: no limit beside it. */
+static void memory_is_called_what_it_is(void **state)
+{
+	static const struct {
+		int processes;
+		bool pss, limited;
+		const char *title, *name;
+	} rows[] = {
+		{ 1, false, true, "Memory", "resident" },
+		{ 4, true, true, "Memory", "used, shared pages counted once" },
+		{ 4, false, false, "Memory: resident, shared pages counted for each process",
+		  "resident, shared pages counted for each process" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world x = { .processes = rows[i].processes, .pss = rows[i].pss };
+		struct timeline t;
+		struct track *track;
+
+		world_make(&x);
+		assert_int_equal(timeline_take(&x.window, &x.verdict, 100, &t), 0);
+		track = track_of(&t, "memory");
+		assert_non_null(track);
+		assert_string_equal(track->title, rows[i].title);
+		assert_string_equal(track->series.v[0].name, rows[i].name);
+		assert_int_equal(isfinite(track->limit), rows[i].limited);
+		assert_true(near(track->series.v[0].mean[50],
+				 rows[i].pss ? 600 * 1024 : 1100 * 1024, 1e-2));
+		timeline_done(&t);
+		world_done(&x);
+	}
+}
+
 static void timeline_is_right(void **state)
 {
 	struct world x = { .marks = true, .gpu = true };
@@ -259,6 +293,7 @@ int main(void)
 		cmocka_unit_test(escapes),
 		cmocka_unit_test(json_in_a_script),
 		cmocka_unit_test(hostile_page),
+		cmocka_unit_test(memory_is_called_what_it_is),
 		cmocka_unit_test(timeline_is_right),
 		cmocka_unit_test(nothing_but_a_process),
 		cmocka_unit_test(levels),

@@ -25,6 +25,8 @@ struct world {
 	struct window window;
 	struct verdict verdict;
 	bool marks, stacks, gpu;
+	int processes; /* 0: not counted */
+	bool pss;      /* their shares of memory are read */
 	int64_t cpu;
 };
 
@@ -105,6 +107,11 @@ static inline void world_tick(struct world *x, struct frame *f, int tick)
 	frame_put(f, M_JOB_CPU, ID_JOB, x->cpu);
 	frame_put(f, M_PROC_CPU, WORLD_PROC, x->cpu);
 	frame_put(f, M_JOB_RSS, ID_JOB, 1000 + tick);
+	frame_put(f, M_MEM_TOTAL, ID_HOST, 1100);
+	if (x->processes)
+		frame_put(f, M_JOB_PROCESSES, ID_JOB, x->processes);
+	if (x->pss && tick % 10 == 0)
+		frame_put(f, M_JOB_PSS, ID_JOB, 500 + tick);
 	frame_put(f, M_PROC_RSS, WORLD_PROC, 1000 + tick);
 	frame_put(f, M_PROC_READ_BYTES, WORLD_PROC, tick * 1000);
 	frame_put(f, M_JOB_CORES_ALLOWED, ID_JOB, 2000);
