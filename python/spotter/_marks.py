@@ -267,8 +267,11 @@ def tensor_reader(torch: Any) -> Callable[[Any], Optional[float]]:
     plain, single, double = torch.Tensor, torch.float32, torch.float64
     half, brain = torch.float16, torch.bfloat16
     float_at: Any = None
-    mode_enabled = getattr(torch._C, "_is_torch_function_mode_enabled", None)
-    put_aside: Any = getattr(torch._C, "DisableTorchFunction", None)  # before 2.0 not for modes
+    core = getattr(torch, "_C", None)
+    mode_enabled: Any = getattr(core, "_is_torch_function_mode_enabled", None)
+    put_aside: Any = getattr(core, "DisableTorchFunction", None)  # before 2.0 not for modes
+    if mode_enabled is None and not hasattr(getattr(torch, "overrides", None), "TorchFunctionMode"):
+        mode_enabled = bool  # before 1.12 there are none
 
     def read(t: Any) -> Optional[float]:
         nonlocal float_at
