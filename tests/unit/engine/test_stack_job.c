@@ -158,6 +158,7 @@ static void who_is_gone_is_not_looked_into(void **state)
 static void finding_has_a_budget(void **state)
 {
 	pid_t pid = start_child();
+	int64_t seconds = 0;
 	struct rig r;
 
 	(void)state;
@@ -166,11 +167,11 @@ static void finding_has_a_budget(void **state)
 	stack_job_attach(&r.job, r.now_ns, 0.01 / 3);
 	stack_job_attach(&r.job, r.now_ns + 100 * NS_PER_MS, 0.01 / 3); /* 0.5 ms came in */
 	assert_int_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
-	for (int i = 1; i <= 8 && proc(&r, CHILD)->access == ACCESS_UNKNOWN; i++)
-		stack_job_attach(&r.job, r.now_ns + i * NS_PER_S, 0.01 / 3);
+	while (seconds < 8 && proc(&r, CHILD)->access == ACCESS_UNKNOWN)
+		stack_job_attach(&r.job, r.now_ns + ++seconds * NS_PER_S, 0.01 / 3);
 	assert_int_not_equal(proc(&r, CHILD)->access, ACCESS_UNKNOWN);
-	/* What it cost was paid. */
-	assert_true(r.job.purse.left_ns < 5 * NS_PER_MS - NS_PER_MS);
+	/* What it cost was paid: 5 ms came in each second, to a debt of one. */
+	assert_true(r.job.purse.left_ns < seconds * 5 * NS_PER_MS - NS_PER_MS);
 	rig_close(&r);
 	end_child(pid);
 }
@@ -203,6 +204,14 @@ static const char *function_of(const struct rig *r, uint32_t place)
 	return stack_book_find_place(&r->tally.book, place)->function;
 }
 
+/* Sanitized code finds its frames by the frame pointer, which of a thread that waits is not known, and a sanitizer's
+ * own functions lie between the kernel and the program. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /* All callers of a thread that waits, with the names that only the file has. */
 static void a_wait_has_all_its_callers(void **state)
 {
@@ -211,9 +220,12 @@ static void a_wait_has_all_its_callers(void **state)
 	size_t n = 0, down = 0;
 	uint32_t node;
 	struct rig r;
-	pid_t pid = fork();
+	pid_t pid;
 
 	(void)state;
+	if (SANITIZED)
+		skip();
+	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		go_down(DEPTH);
