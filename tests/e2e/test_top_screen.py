@@ -141,12 +141,28 @@ burn()
 """
 
 
+def commands_with(word):
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [file] if word.encode() in file.read_bytes() else []
+        except OSError:
+            pass  # gone meanwhile
+    return found
+
+
 @pytest.fixture
-def job():
-    """.word is in the command of its child, and in no other."""
+def job(wait_for):
+    """.word is in the command of its child, and in no other. The child is what it will be: one Python that becomes
+    another keeps its name, so who saw it before does not look again."""
     word = unique()
     child = subprocess.Popen([sys.executable, "-c", JOB], start_new_session=True, env=dict(os.environ, WORD=word))
     child.word = word
+    try:
+        wait_for(lambda: commands_with(word), "the child", PATIENCE)
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
     yield child
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
