@@ -153,8 +153,8 @@ def commands_with(word):
 
 @pytest.fixture
 def job(wait_for):
-    """.word is in the command of its child, and in no other. The child is what it will be: one Python that becomes
-    another keeps its name, so who saw it before does not look again."""
+    """.word is in the command of its child, and in no other. The child is what it will be: who is seen in the middle of
+    an exec() may be known by its name alone."""
     word = unique()
     child = subprocess.Popen([sys.executable, "-c", JOB], start_new_session=True, env=dict(os.environ, WORD=word))
     child.word = word
