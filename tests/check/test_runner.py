@@ -144,6 +144,60 @@ def test_pytest_that_cannot_collect_is_a_failure(run, tmp_path):
     assert run.pytest("build", test).failures
 
 
+UNSTEADY = """import os
+import pytest
+def test_once():
+    with open(os.environ["SEEN"], "a") as f:
+        f.write("x")
+    assert os.path.getsize(os.environ["SEEN"]) > 1
+class TestSome:
+    @pytest.mark.parametrize("n", ["a b", "[c]"])
+    def test_never(self, n): assert n == 2
+def test_good(): pass
+"""
+
+
+def test_what_failed_by_accident_is_told_from_what_fails(run, tmp_path):
+    """Also where tests are found by their folder, and by parts."""
+    (tmp_path / "test_x.py").write_text(UNSTEADY)
+    for where in (tmp_path, tmp_path / "test_x.py"):
+        seen = tmp_path / f"seen-{where.name}"
+        r = run.pytest("build", where, {"SEEN": seen, "SPOTTER_PART": "0/1"})
+        assert (r.passed, len(r.failures)) == (1, 3)
+        assert run.again.look(r) == ["test_x::test_once"]
+        assert r.passed == 2 and [name for name, _ in r.failures] == ["TestSome::test_never[a b]",
+                                                                      "TestSome::test_never[[c]]"]
+        assert seen.read_text() == "xxx"
+
+
+def test_many_failures_are_no_accident(run):
+    def good():
+        calls.append(1)
+        return run.Result(passed=1)
+    for failures, called in ((run.again.UNSTEADY + 1, True), (run.again.MOST + 1, False)):
+        calls = []
+        r = run.Result(failures=[(str(i), "") for i in range(failures)]).repeatable(good)
+        assert run.again.look(r) == [] and len(r.failures) == failures and bool(calls) == called
+
+
+def test_what_cannot_be_run_again_stays_a_failure(run):
+    skipped = lambda: run.Result(skips=[("x", "no disk")])  # noqa: E731
+    r = run.Result(failures=[("build", ""), ("x", "")], again={"x": skipped})
+    assert run.again.look(r) == [] and len(r.failures) == 2
+
+
+def test_unsteady_tests_are_named(run, monkeypatch, capsys):
+    unsteady = run.Result(passed=1, failures=[("x", "E   1 != 2")]).repeatable(lambda: run.Result(passed=1))
+    monkeypatch.setattr(run.Run, "build", lambda self: run.Result(passed=1))
+    monkeypatch.setattr(run.Run, "unit", lambda self: unsteady)
+    monkeypatch.setattr(sys, "argv", ["run", "unit"])
+    before = signal.getsignal(signal.SIGINT)
+    assert run.main() == 0
+    signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().out.splitlines()[-3:] == ["unsteady:", "  unit: x: 1 != 2",
+                                                         "3 passed, 0 failed, 1 unsteady"]
+
+
 def test_timeout_ends_the_whole_group(run):
     code, out = run.call(["sh", "-c", "echo begun; sleep 100 & sleep 100"], 0.5)
     assert code is None and "begun" in out and "did not end" in out
