@@ -29,7 +29,9 @@
 enum kind { EMPTY, STACKS, WAITS, KINDS };
 
 #define BLOCK_NS (NS_PER_S / 4)
-#define WARM_NS  (NS_PER_S / 2) /* functions are read and threads opened once: no steady state */
+/* So late it was stopped. To be late for want of a CPU is no reason not to look. */
+#define STOPPED_NS (15 * NS_PER_MS)
+#define WARM_NS    (NS_PER_S / 2) /* functions are read and threads opened once: no steady state */
 
 struct fold {
 	uint32_t first, n; /* frames, innermost first */
@@ -69,19 +71,24 @@ static double next_random(struct bench *b)
 }
 
 /* Half to one and a half of a period after the last one was due: nothing can keep step with it, and the
- * mean rate is what was asked for. After a pause of more than a period it begins anew. */
+ * mean rate is what was asked for. After a pause of more than a period it begins anew, also when the pause came
+ * while it waited: a look at once would be one that nobody asked for. */
 static void wait_for_tick(struct bench *b)
 {
-	double period = (double)NS_PER_S / b->hz;
-	int64_t length = (int64_t)((0.5 + next_random(b)) * period), now = clock_mono_ns();
+	int64_t period = (int64_t)((double)NS_PER_S / b->hz), length, now;
 	struct timespec ts;
 
-	b->due_ns += length;
-	if (b->due_ns < now - (int64_t)period)
-		b->due_ns = now + length;
-	ts = (struct timespec){ .tv_sec = b->due_ns / NS_PER_S, .tv_nsec = b->due_ns % NS_PER_S };
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-		;
+	do {
+		length = (int64_t)((0.5 + next_random(b)) * (double)period);
+		now = clock_mono_ns();
+		b->due_ns += length;
+		if (b->due_ns < now - period)
+			b->due_ns = now + length;
+		ts = (struct timespec){ .tv_sec = b->due_ns / NS_PER_S,
+					.tv_nsec = b->due_ns % NS_PER_S };
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+			;
+	} while (clock_mono_ns() - b->due_ns > STOPPED_NS);
 }
 
 static int fold_one(struct folded *f, const struct py_frame *frames, uint32_t n)

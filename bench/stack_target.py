@@ -3,7 +3,7 @@
 
     stack_target.py deep THREADS     20 frames in each thread: one works, its inner frames replaced every
                                      few ms; the others wait for a lock
-    stack_target.py ab THREADS ACTIVE CYCLES   reads "PID" of a sampler from stdin (0: there is none), and
+    stack_target.py ab THREADS ACTIVE CYCLES SLOT   reads "PID" of a sampler from stdin (0: there is none), and
                                      compares its own work while that runs and while it is stopped
     stack_target.py crowd N SECONDS  N processes that do all sorts of things in the standard library
 """
@@ -16,7 +16,6 @@ import threading
 import time
 
 FRAMES = 20
-SLOT = 0.2      # s
 UNIT = 0.95e-3  # s, of work in one thread; with several active ones a tenth, as all of it is added up
 PARENT = os.getppid()
 spins = 1
@@ -87,7 +86,7 @@ def deep(threads):
     nest("outer", FRAMES - 14)(alternate)
 
 
-def ab(threads, active, cycles):
+def ab(threads, active, cycles, slot_ms):
     """Ratios of the time of a unit of work, sampler on to off, in slots of random order."""
     calibrate(UNIT if active == 1 else UNIT / 10)
     start_idle(threads - active)
@@ -102,7 +101,7 @@ def ab(threads, active, cycles):
 
     def slot():
         before, begin = sum(done), time.perf_counter()
-        at, end = begin, begin + SLOT
+        at, end = begin, begin + slot_ms / 1000
         while at < end:
             spin()
             done[0] += 1
