@@ -10,6 +10,8 @@ HEALTHY = [
     fine("photos-backlog", "photos.py", "--workers 1 --batch 6 --gpu-ms 60 --log-every 200"),      # waits for data, GPU busy
     fine("photos-spin", "photos.py", "--gpu-ms 150 --spin --workers 1 --batch 4", tags=("alike",)),  # a core at 100 %
     fine("photos-in-memory", "photos.py", "--workers 0 --in-memory --gpu-ms 50", tags=("alike",)),
+    fine("renders-once", "renders.py", "--pool once"),
+    fine("molecules-ahead", "molecules.py", "--large 0.02 --prefetch 20", tags=("alike",)),  # large ones, and enough ready
     fine("photos-twelve-idle", "photos.py", "--workers 12 --draft --gpu-ms 80", tags=("alike",)),
     fine("photos-busy-workers", "photos.py", "--workers 2 --batch 24 --gpu-ms 85"),                # much CPU, no stall
     fine("photos-rare-save", "photos.py", "--save 150 --save-mb 8 --gpu-ms 60"),

@@ -58,6 +58,8 @@ INPUT = [
         "--pretokenized --lines 28 --gpu-ms 15"),
     ill("photos-epochs", "photos.py", "worker_restart", "--epoch-samples 40 --batch 4 --gpu-ms 20 --draft",
         "--epoch-samples 40 --batch 4 --gpu-ms 20 --draft --persistent"),
+    ill("renders-each", "renders.py", "worker_restart", "--pool each", "--pool once"),
+    ill("molecules-few", "molecules.py", "uneven_samples", "--large 0.07", "--large 0.07 --prefetch 20"),
     ill("memory-index", "memory.py", "slow_startup", "--index 6000", "--index 1", kind="note"),
     ill("volumes-notes", "volumes.py", "worker_memory_growth", "--keep-notes 1500 --num-workers 2 --gpu-ms 80", kind="note"),
 ]
@@ -89,7 +91,9 @@ LOOP = [
     ill("charlm-kernels-high", "charlm.py", "launch_bound", "--depth 60 --gpu-us 10 --gpu-ms 0", tags=("alike",)),
     ill("charlm-tiny", "charlm.py", ("small_batch", "launch_bound"), "--batch 1 --length 16 --gpu-ms 0.2 --per-sample-ms 0.02",
         "--batch 24 --length 16 --gpu-ms 0.2 --per-sample-ms 0.02", marks=""),
-    ill("table-metrics", "table.py", "loop_overhead", "--metrics always --device vgpu --gpu-ms 20 --threads 1 --width 64 --batch 1024",
+    # the metric is computed from what .cpu() waits for: without that wait it would cost nothing
+    ill("table-metrics", "table.py", ("loop_overhead", "sync_points"),
+        "--metrics always --device vgpu --gpu-ms 20 --threads 1 --width 64 --batch 1024",
         "--device vgpu --gpu-ms 20 --threads 1 --width 64 --batch 1024"),
     ill("finetune-bar-low", "finetune.py", "loop_overhead", "--bar 5000", ""),
     ill("finetune-bar", "finetune.py", "loop_overhead", "--bar 8000", ""),

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from bar import AFTER, Bar
 from inject import World, lacking
 
 
@@ -65,7 +66,10 @@ def main(cases, folder, data, seconds, user, again=False, times=1):
             continue
         Path(f"{place}.json").unlink(missing_ok=True)
         start = time.monotonic()
-        wrong = record(case, place, data, seconds, user)
+        with Bar("recording", len(todo)) as bar:
+            bar.began -= AFTER  # a case takes longer than that
+            bar.tell(n - 1, case.name)
+            wrong = record(case, place, data, seconds, user)
         done += 1
         size = os.path.getsize(f"{place}.spot") // 1024 if not wrong else 0
         left = (time.monotonic() - began) / done * (len(todo) - n)

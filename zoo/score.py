@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cases
 import parts
+from bar import Bar
 from inject import BUILD
 from report import markdown
 from stats import quantile, wilson
@@ -194,7 +195,9 @@ def score(folder, peers=True, also_parts=False):
     file = folder / "gains.json"
     gains = json.loads(file.read_text()) if file.exists() else {}
     with ThreadPoolExecutor(2) as pool:
-        rows = [r for r in pool.map(lambda item: one(item, table, gains, peers, also_parts), records(folder)) if r]
+        stored = records(folder)
+        scored = pool.map(lambda item: one(item, table, gains, peers, also_parts), stored)
+        rows = [r for r in Bar("scoring", len(stored)).over(scored) if r]
     groups = {"all": rows}
     for level in sorted({str(r["level"]) for r in rows}):
         groups[level] = [r for r in rows if r["level"] == level]

@@ -36,6 +36,46 @@ bool place_is_library(const struct place *p)
 	return false;
 }
 
+/* Folders of a project that scripts are kept in, beside the code they use. */
+static const char script_folders[] = "scripts|script|bin|tools|examples|example|experiments|"
+				     "experiment|jobs|cli|apps|recipes|tasks";
+
+/* Length of a path without its last part, 0: it has no folder. */
+static size_t folder_of(const char *path, size_t n)
+{
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	return n > 1 ? n - 1 : 0;
+}
+
+static bool keeps_scripts(const char *path, size_t n)
+{
+	size_t up = folder_of(path, n);
+	const char *name = path + (up ? up + 1 : 0);
+	size_t len = n - (size_t)(name - path), k;
+
+	for (const char *p = script_folders; *p; p += k + (p[k] == '|')) {
+		k = strcspn(p, "|");
+		if (k == len && strncmp(p, name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is this file of the project the script is of? What is imported from elsewhere (PYTHONPATH, an editable
+ * install) is not what its user would change, though no package manager put it there. Notebooks' cells and
+ * scripts by a relative name do not tell where the project is. */
+static bool of_project(const struct place *root, bool module, const char *file)
+{
+	size_t n = folder_of(root->file, strlen(root->file));
+
+	if (root->file[0] != '/' || file[0] != '/' || strstr(root->file, "/ipykernel_") || n == 0)
+		return true;
+	if (module || keeps_scripts(root->file, n))
+		n = folder_of(root->file, n);
+	return n == 0 || (strncmp(root->file, file, n) == 0 && file[n] == '/');
+}
+
 /* What plain programs call it. */
 static const char training_names[] =
     "train|train_*|training_*|*_train|fit|fit_*|forward|backward|*backprop*|update_weights|"
@@ -92,13 +132,29 @@ static void forget_parent(struct node_facts *up)
 {
 	up->phase = up->leaf_phase = PHASE_NONE;
 	up->topics = up->leaf_topics = up->own_topics = 0;
-	up->sure = up->pooled = up->importing = up->trains = false;
+	up->sure = up->pooled = up->importing = up->trains = up->module = false;
+	up->root = 0;
 }
 
 static bool is_body(const struct place *p)
 {
 	return phase_function("_bootstrap", p->function, true) &&
 	       phase_file("multiprocessing/process.py", p->file);
+}
+
+static void read_own(const struct node_reader *r, struct node_facts *f, const struct place *p,
+		     uint32_t id, uint32_t line_topics)
+{
+	/* A script that another one runs (runpy, exec) is where a project begins anew; an import is not. */
+	bool script = !f->importing && strcmp(p->function, "<module>") == 0;
+	const struct place *root = script ? NULL : stack_book_find_place(r->book, f->root);
+
+	f->trains |= phase_function(training_names, p->function, true);
+	if (root && !of_project(root, f->module, p->file))
+		return;
+	f->root = root ? f->root : id;
+	f->place = id;
+	f->own_topics = line_topics;
 }
 
 static void read_python(const struct node_reader *r, struct node_facts *f, struct node_facts *up,
@@ -124,11 +180,10 @@ static void read_python(const struct node_reader *r, struct node_facts *f, struc
 	/* What a tokenizer calls is tokenising, whatever its functions are called. */
 	f->topics = up->topics | m->topics | (m->line_topics & TOPIC_BIT(TOPIC_TOKENIZE));
 	f->leaf_topics = f->topics | m->line_topics;
-	if (!place_is_library(p)) {
-		f->place = id;
-		f->own_topics = m->line_topics;
-		f->trains |= phase_function(training_names, p->function, true);
-	}
+	if (!place_is_library(p))
+		read_own(r, f, p, id, m->line_topics);
+	else
+		f->module |= strcmp(p->function, "_run_module_as_main") == 0;
 }
 
 /* What is innermost runs: only there does a library without a device mean anything. */

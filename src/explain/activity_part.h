@@ -24,6 +24,8 @@ struct node_facts {
 	uint8_t leaf_phase; /* if it is the innermost */
 	int16_t role;       /* row of the role table, -1: none */
 	uint32_t place, leaf, native;
+	uint32_t root; /* outermost place of the program's own: its script, or what a thread runs */
+	bool module;   /* it was started as `python -m`: that is inside of a package */
 	/* TOPIC_BIT()s; leaf_topics: if it is the innermost Python frame, its line counts as well */
 	uint32_t topics, leaf_topics;
 	uint32_t

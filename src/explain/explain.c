@@ -345,7 +345,8 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 	for (size_t i = 0; rules[i]; i++)
 		v->judged &= !applies(rules[i], f) || s->seconds >= rules[i]->needs_s;
 	if (v->healthy && s->seconds >= 1 && fact_value(f, FACT_CORES_USED, &used) &&
-	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && used >= cpu_bound_least * allowed)
+	    fact_value(f, FACT_CORES_ALLOWED, &allowed) &&
+	    used - f->v[FACT_CORES_SPINNING].low >= cpu_bound_least * allowed)
 		v->limit = "cpu_bound";
 	/* Cores that are busy feeding a busy GPU are not the limit. */
 	for (size_t i = 0; v->healthy && i < v->notes.n; i++)

@@ -18,6 +18,14 @@ static const double loading_least_left = 0.1;
 
 enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 
+/* Least share of the present time that the GPU leaves: what it is busy now, and of its idle time what no cure
+ * wins back. */
+double loading_gpu_floor(const struct facts *f, enum loading_case c);
+/* Cores that helping threads of math libraries spin away (cores.spinning); 0 where that is not known. */
+double loading_cores_spinning(const struct facts *f);
+/* Evidence: the cores that are free, and those that are spun away. */
+struct finding;
+void loading_because_cores(struct finding *x, const struct facts *f);
 /* Least share of the present time that the GPU and the cores leave, whatever the loader does: a GPU
  * that is busy for 0.7 s of a second is so for 0.7 s, and CPU time must be had from somewhere. `more`:
  * processes that are to be started for it. */
@@ -45,7 +53,8 @@ void loading_because_place(struct finding *x, const struct facts *f, const char 
 /* What a second takes when this share of the CPU time of loading becomes `times` as fast: Amdahl. Where the
  * training loads itself that is a part of its own time (`stretch`: wall time of its for a second on a CPU);
  * where it waits for workers, a step takes as long as they need, down to what the training takes itself. */
-double loading_stage_faster(const struct facts *f, double share, double times, double stretch);
+double loading_stage_faster(const struct facts *f, enum loading_case c, double share, double times,
+			    double stretch);
 /* Is somebody held up by the loading? It waits for workers 5 % of its time, or loads 5 % of it itself,
  * and the GPU is not busy meanwhile. */
 enum answer loading_holds_up(const struct facts *f, struct opinion *o);

@@ -42,6 +42,15 @@ static double uniform(struct play *y)
 	return ((double)((y->random * 0x2545f4914f6cdd1dull) >> 11) + 0.5) / 9007199254740992.0;
 }
 
+/* Two kinds, with mean 1; the small ones cost nothing at the most. */
+static double of_two(struct play *y)
+{
+	double rare = y->p->rare, cv = fmin(y->p->cv, sqrt((1 - rare) / rare));
+
+	return uniform(y) < rare ? 1 + cv * sqrt((1 - rare) / rare)
+				 : 1 - cv * sqrt(rare / (1 - rare));
+}
+
 /* Lognormal with mean 1: times that cannot be below 0 and have a tail. */
 static double spread(struct play *y)
 {
@@ -49,6 +58,8 @@ static double spread(struct play *y)
 
 	if (!(y->p->cv > 0))
 		return 1;
+	if (y->p->rare > 0 && y->p->rare < 1)
+		return of_two(y);
 	sigma = sqrt(log1p(y->p->cv * y->p->cv));
 	u = uniform(y);
 	v = uniform(y);

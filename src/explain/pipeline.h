@@ -19,8 +19,10 @@ struct pipeline {
 	double make_cpu, make_wait, train_cpu, train_wait;
 	double device; /* seconds of one step the device works; it does so while others go on */
 	double cv;     /* standard deviation of what a batch costs, of its mean; 0 all alike */
-	double cores;  /* that all of them may use; INFINITY: no matter */
-	double crowd;  /* how much longer a batch's CPU time gets for each further worker, 0.03 */
+	double
+	    rare; /* 0: a tail (lognormal); else this share of the batches is large, the rest alike */
+	double cores; /* that all of them may use; INFINITY: no matter */
+	double crowd; /* how much longer a batch's CPU time gets for each further worker, 0.03 */
 	double
 	    pair; /* how fast a CPU is while the other thread of its core is busy too; 0: no such */
 	bool any_order; /* the first batch that is ready is taken */

@@ -152,7 +152,7 @@ void render_ranks_json(struct json *j, const struct verdict *v)
 			continue;
 		json_begin(j, '{');
 		json_key_int(j, "rank", g->rank);
-		json_key_str(j, "host", host[0] ? host : NULL);
+		json_key_str(j, "host", g->node[0] ? g->node : host[0] ? host : NULL);
 		if (g->pid > 0)
 			json_key_int(j, "pid", g->pid);
 		json_key_int(j, "steps", (int64_t)g->count);

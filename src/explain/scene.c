@@ -2,6 +2,7 @@
 #include "explain/scene.h"
 
 #include "explain/activity_part.h"
+#include "model/node.h"
 
 #include <errno.h>
 #include <math.h>
@@ -209,8 +210,11 @@ int scene_open(struct scene *s, const struct window *whole, int64_t from_ns, int
 	s->covers_run = whole->from_ns - edge_ns <= run->started_mono_ns &&
 			(run->state == RUN_GOING || whole->to_ns + edge_ns >= run->ended_mono_ns);
 	s->main_proc = find_main(window_entities(whole), run->pid);
-	s->cg_cpu = find_group(s, M_CG_CPU_QUOTA, M_CG_CPU_PERIODS);
-	s->cg_mem = find_group(s, M_CG_MEM_LIMIT, M_CG_MEM_USED);
+	/* What all machines use together is not to be held against the limit of one. */
+	if (!node_several(window_entities(whole))) {
+		s->cg_cpu = find_group(s, M_CG_CPU_QUOTA, M_CG_CPU_PERIODS);
+		s->cg_mem = find_group(s, M_CG_MEM_LIMIT, M_CG_MEM_USED);
+	}
 	r = take_census(s);
 	if (r == 0)
 		r = gpus_take(&s->gpus, s);

@@ -2,7 +2,6 @@
 #include "explain/stall.h"
 
 #include "base/num.h"
-#include "explain/loading.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,20 +12,21 @@ static const double gpu_least = 0.01; /* share of time: less is no work */
  * idle, and a GPU this busy has less to lose than is worth a finding. */
 static const double gpu_full = 0.95;
 
-double stall_then(const struct facts *f, double share)
+double stall_then(const struct facts *f, enum loading_case c, double share)
 {
-	return fmax(fmax(1 - share, fact_or(f, FACT_GPU_BUSY, 0)), loading_least_left);
+	return fmax(fmax(1 - share, loading_gpu_floor(f, c)), loading_least_left);
 }
 
 /* The same of what keeps the GPU busy itself: that is spared as well. */
-static double then(const struct stall *s, const struct facts *f, double share)
+static double then(const struct stall *s, const struct facts *f, enum loading_case c, double share)
 {
-	return s->on_gpu ? fmax(1 - share, loading_least_left) : stall_then(f, share);
+	return s->on_gpu || s->tunes ? fmax(1 - share, loading_least_left)
+				     : stall_then(f, c, share);
 }
 
 const char *stall_next(const struct facts *f, double then)
 {
-	return then > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work" : "GPU-bound";
+	return then > loading_gpu_floor(f, LOADING_LIKELY) + 0.01 ? "its own work" : "GPU-bound";
 }
 
 static bool marks_steps(const struct facts *f)
@@ -66,8 +66,9 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
 	snprintf(x->fix, sizeof(x->fix), "%s", s->fix);
 	snprintf(x->edit, sizeof(x->edit), "%s", s->edit);
-	rule_gain_of_time(x, then(s, f, share->high * s->much),
-			  then(s, f, share->value * s->likely), then(s, f, share->low * s->little));
+	rule_gain_of_time(x, then(s, f, LOADING_BEST, share->high * s->much),
+			  then(s, f, LOADING_LIKELY, share->value * s->likely),
+			  then(s, f, LOADING_WORST, share->low * s->little));
 	if (x->speedup > 1 && !s->on_gpu)
 		snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Without steps the first time, which is needed, cannot be told from those that are not. */

@@ -6,6 +6,7 @@
 #ifndef SPOTTER_EXPLAIN_STALL_H
 #define SPOTTER_EXPLAIN_STALL_H
 
+#include "explain/loading.h"
 #include "explain/rule.h"
 
 struct stall {
@@ -21,6 +22,7 @@ struct stall {
 	    needs_gpu; /* only where the job works on a GPU: without one it may be the work itself */
 	bool pauses;   /* seldom and long, unlike what is done in each step or takes milliseconds */
 	bool on_gpu;   /* it keeps the GPU busy itself: that one is no reason to say nothing */
+	bool tunes;    /* it tries things out on the GPU: how busy that is bounds no gain */
 	bool note;     /* always a note */
 	bool repeats;  /* once is as it must be: a note where steps do not tell the start apart */
 };
@@ -28,7 +30,7 @@ struct stall {
 /* The whole rule. A GPU that is busy meanwhile loses nothing. */
 enum answer stall_check(const struct stall *s, const struct facts *f, struct opinion *o);
 /* What a second takes when this share of the training thread's time is spared, with the GPU as busy as it is. */
-double stall_then(const struct facts *f, double share);
+double stall_then(const struct facts *f, enum loading_case c, double share);
 /* "GPU-bound" or "its own work" */
 const char *stall_next(const struct facts *f, double then);
 

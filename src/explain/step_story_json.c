@@ -111,6 +111,8 @@ void step_story_json(const struct step_story *x, struct json *j)
 		json_key_int(j, "rank", x->step->rank);
 	if (x->group->pid > 0)
 		json_key_int(j, "pid", x->group->pid);
+	if (x->group->node[0])
+		json_key_str(j, "host", x->group->node);
 	if (isfinite(x->seconds))
 		json_key_num(j, "from_s", since_start(x, x->step->begin_ns));
 	json_key_num(j, "to_s", since_start(x, x->step->end_ns));

@@ -22,13 +22,14 @@ static bool is_inside(const struct step_story *x, int64_t t_ns)
 
 static void put_head(struct page *p, const struct step_story *x)
 {
-	char rank[32] = "", pid[32] = "", count[32], a[32], b[32], c[32];
+	char rank[32] = "", pid[96] = "", count[32], a[32], b[32], c[32];
 	double times = x->seconds / x->group->median_s;
 
 	if (x->step->rank >= 0)
 		snprintf(rank, sizeof(rank), ", rank %d", x->step->rank);
 	if (x->group->pid > 0)
-		snprintf(pid, sizeof(pid), ", pid %lld", (long long)x->group->pid);
+		snprintf(pid, sizeof(pid), ", pid %lld%s%s", (long long)x->group->pid,
+			 x->group->node[0] ? " on " : "", x->group->node);
 	page_add(p, W_HEAD, PAGE_BOLD, "Step", "%llu, one of %s%s%s",
 		 (unsigned long long)x->step->number,
 		 num_count((double)x->group->count, count, sizeof(count)), rank, pid);

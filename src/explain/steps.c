@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "model/node.h"
 #include "model/step_usage.h"
 
 #include <errno.h>
@@ -302,7 +303,7 @@ static int find_groups(const struct window *w, struct steps *s)
 			e = entity_find(t, x[i].entity);
 			*g = (struct step_group){ .rank = x[i].rank,
 						  .entity = x[i].entity,
-						  .pid = e ? e->key : 0,
+						  .pid = e ? node_own_key(e->key) : 0,
 						  .rate_hz = NAN,
 						  .median_s = NAN,
 						  .p95_s = NAN,
@@ -314,6 +315,8 @@ static int find_groups(const struct window *w, struct steps *s)
 						  .own_work_s = NAN,
 						  .comm_wait_s = NAN };
 			at = (uint32_t)s->groups.n - 1;
+			if (e)
+				text_safe_copy(g->node, sizeof(g->node), node_name(t, e));
 		}
 		g = &s->groups.v[at];
 		g->count++;

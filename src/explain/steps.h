@@ -19,7 +19,8 @@ enum { STEPS_P95_LEAST = 20, STEPS_STEADY_LEAST = 10, STEPS_SLOWEST = 5, SCALARS
 struct step_group {
 	int32_t rank; /* -1: not known */
 	uint32_t entity;
-	int64_t pid; /* 0: not known */
+	int64_t pid;   /* 0: not known */
+	char node[48]; /* of a run of several machines: which; "" of one; safe to show */
 	size_t count;
 	/* of steady steps */
 	size_t steady;

@@ -7,6 +7,7 @@
 #include "explain/together.h"
 
 #include "explain/fact.h"
+#include "explain/loading.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +35,9 @@ static double speedup(double saved, double busy)
 void together(struct verdict *v, const struct facts *f)
 {
 	struct saved loading = { 0 }, machine = { 0 }, rest = { 0 };
-	double busy = fact_or(f, FACT_GPU_BUSY, 0), best = 1;
+	double best = 1,
+	       busy[] = { loading_gpu_floor(f, LOADING_BEST), loading_gpu_floor(f, LOADING_LIKELY),
+			  loading_gpu_floor(f, LOADING_WORST) };
 	size_t n = 0;
 
 	v->together = v->together_low = v->together_high = NAN;
@@ -59,13 +62,17 @@ void together(struct verdict *v, const struct facts *f)
 	if (n < 2)
 		return;
 	/* Of what the machine leaves. A slow GPU is busy for the same reason: no bound then. */
-	busy = machine.likely > 0 ? 0 : busy;
-	v->together = fmax(best, speedup(fmin(loading.likely + rest.likely, 0.95), busy) /
-				     (1 - machine.likely));
+	if (machine.likely > 0)
+		memset(busy, 0, sizeof(busy));
+	v->together =
+	    fmax(best, speedup(fmin(loading.likely + rest.likely, 0.95), busy[LOADING_LIKELY]) /
+			   (1 - machine.likely));
 	v->together_low =
-	    fmin(v->together, speedup(fmax(loading.low, rest.low), busy) / (1 - machine.low));
-	v->together_high = fmax(v->together, speedup(fmin(loading.high + rest.high, 0.95), busy) /
-						 (1 - machine.high));
+	    fmin(v->together,
+		 speedup(fmax(loading.low, rest.low), busy[LOADING_WORST]) / (1 - machine.low));
+	v->together_high =
+	    fmax(v->together, speedup(fmin(loading.high + rest.high, 0.95), busy[LOADING_BEST]) /
+				  (1 - machine.high));
 	v->together = fact_round(v->together);
 	v->together_low = fact_round(v->together_low);
 	v->together_high = fact_round(v->together_high);

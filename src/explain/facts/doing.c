@@ -90,9 +90,43 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 	}
 }
 
+/* "os.fsync(f.fileno())", "os.replace(part, path)" */
+static bool settles_file(const struct place *p)
+{
+	return p && p->source &&
+	       (strstr(p->source, "fsync(") || strstr(p->source, ".flush(") ||
+		strstr(p->source, "os.replace(") || strstr(p->source, "os.rename("));
+}
+
+static bool note_savers(const struct activity *a, const struct act_thread *t, struct map *savers)
+{
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		const struct place *p = stack_book_find_place(a->book, r->place);
+
+		if (p && r->topics & BIT(TOPIC_CHECKPOINT) &&
+		    !map_put(savers, stacked_function(p), 1))
+			return false;
+	}
+	return true;
+}
+
+/* Who writes a checkpoint and sees it onto the disk is not logging then. */
+static struct act_row seen_as(const struct activity *a, const struct act_row *r,
+			      const struct map *savers)
+{
+	const struct place *p = stack_book_find_place(a->book, r->place);
+	struct act_row x = *r;
+	uint32_t one;
+
+	if (settles_file(p) && map_get(savers, stacked_function(p), &one))
+		x.topics |= BIT(TOPIC_CHECKPOINT);
+	return x;
+}
+
 /* Samples tell shares of what is known; what is not is left out on both sides. */
 static void share_of(const struct activity *a, const struct act_thread *t, enum fact_id id,
-		     struct facts *f)
+		     const struct map *savers, struct facts *f)
 {
 	struct doing d = { 0 };
 	double known = 0, share, error, top;
@@ -100,11 +134,12 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
+		struct act_row x = seen_as(a, r, savers);
 
 		if (r->unknown)
 			continue;
 		known += r->seconds;
-		if (!about(r, id, fact_or(f, FACT_GPU_DRIVEN, 0) >= 2))
+		if (!about(&x, id, fact_or(f, FACT_GPU_DRIVEN, 0) >= 2))
 			continue;
 		d.seconds += r->seconds;
 		heat_add(&d.heat, a->book, r->place ? r->place : r->leaf, r->seconds);
@@ -154,13 +189,18 @@ static void compute(const struct scene *s, struct facts *f)
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *t = stacked_critical(a, &why);
+	struct map savers = { 0 };
 
+	/* without memory they are told apart less well */
+	if (t && !note_savers(a, t, &savers))
+		map_done(&savers);
 	for (int id = FACT_DOING_CHECKPOINT; id <= FACT_DOING_IDLE; id++) {
 		if (t)
-			share_of(a, t, (enum fact_id)id, f);
+			share_of(a, t, (enum fact_id)id, &savers, f);
 		else
 			fact_absent(f, (enum fact_id)id, "%s", why);
 	}
+	map_done(&savers);
 	if (f->v[FACT_GPU_BUSY].known)
 		fact_set(f, FACT_DEVICE_IDLE, 1 - f->v[FACT_GPU_BUSY].value);
 	else

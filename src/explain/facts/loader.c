@@ -4,6 +4,7 @@
  * the batches, and whose loader it is.
  */
 #include "explain/facts/stacked.h"
+#include "explain/steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,9 +21,9 @@ static const struct {
 
 struct crew {
 	double alive, run, queue, storage, idle, known; /* seconds; storage, idle, known: sampled */
-	double samples;
-	bool no_accounts; /* of one of them run or queue is not known */
-	double processes, threads;
+	double samples, importing;                      /* importing: seconds, sampled */
+	bool no_accounts;                /* of one of them run or queue is not known */
+	double processes, threads, seen; /* seconds, seconds, count */
 };
 
 static void add_worker(struct crew *c, const struct activity *a, const struct act_thread *t)
@@ -38,6 +39,7 @@ static void add_worker(struct crew *c, const struct activity *a, const struct ac
 		if (r->unknown)
 			continue;
 		c->known += r->seconds;
+		c->importing += r->importing ? r->seconds : 0;
 		if (r->on_cpu || r->state == TIME_CPU_QUEUE)
 			continue;
 		if (stacked_loads(r, true))
@@ -170,7 +172,22 @@ static bool note_own(const struct activity *a, const struct act_thread *t, struc
 	return true;
 }
 
-/* The line that gets the batches: where the stacks of getting data part from all others, which is in
+static bool is_top(const struct place *p)
+{
+	return strcmp(p->function, "<module>") == 0;
+}
+
+/* The program's own innermost line is a loop over the loader, that is over code of a library. */
+static bool heads_loop(const struct activity *a, const struct act_row *r)
+{
+	const struct place *p = stack_book_find_place(a->book, r->place);
+
+	return p && p->source && r->leaf != r->place && strncmp(p->source, "for ", 4) == 0;
+}
+
+/* A thread that does next to nothing but wait is never seen elsewhere in its loop: then all functions part
+ * at the top, and the loop itself is the line.
+ * The line that gets the batches: where the stacks of getting data part from all others, which is in
  * the function that has the loop. 0: none. */
 static uint32_t parting(const struct activity *a, const struct act_row *r, const struct map *seen,
 			const struct map *own)
@@ -183,7 +200,7 @@ static uint32_t parting(const struct activity *a, const struct act_row *r, const
 
 		if (p && p->kind == PLACE_PYTHON && map_get(seen, stacked_function(p), &one) &&
 		    map_get(own, file_of(p), &one))
-			return places[i];
+			return is_top(p) && heads_loop(a, r) ? r->place : places[i];
 	}
 	return 0;
 }
@@ -237,6 +254,41 @@ static void fed(const struct activity *a, const struct act_thread *critical, str
 	fact_set(f, FACT_LOADER_FED, all > 0 ? seconds / all : 0);
 }
 
+/* Share of the time steps wait for data that is in few of them. */
+static void rare(const struct scene *s, uint32_t process, struct facts *f)
+{
+	static const double times = 5;
+	const struct window_step *v;
+	double sum = 0, long_ones = 0;
+	size_t n = 0, steps = 0;
+
+	v = s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].entity == process && v[i].data_wait >= 0 && step_in(&s->steady, &v[i])) {
+			sum += v[i].data_wait;
+			steps++;
+		}
+	for (size_t i = 0; i < n; i++)
+		if (v[i].entity == process && step_in(&s->steady, &v[i]) &&
+		    v[i].data_wait >= times * sum / (double)(steps ? steps : 1))
+			long_ones += v[i].data_wait;
+	if (steps >= STEPS_P95_LEAST && sum > 0)
+		fact_set(f, FACT_LOADER_WAIT_RARE, fmin(1, long_ones / sum));
+	else
+		fact_absent(f, FACT_LOADER_WAIT_RARE, "how long steps wait for data was not heard");
+}
+
+/* Are there always new ones, and are they slow to begin? */
+static void starting(struct facts *f, const struct crew *c, double at_a_time)
+{
+	fact_set(f, FACT_LOADER_STARTING, 0);
+	fact_set(f, FACT_LOADER_GENERATIONS, 0);
+	if (c->seen <= 0 || c->known <= 0 || at_a_time <= 0)
+		return;
+	set_share(f, FACT_LOADER_STARTING, c->importing / c->known, c->samples);
+	fact_set(f, FACT_LOADER_GENERATIONS, c->seen / fmax(1, at_a_time));
+}
+
 /* What hooks heard of the program's loader: the last word before the end of the window. */
 static void settings(const struct scene *s, uint32_t process, struct facts *f)
 {
@@ -253,11 +305,12 @@ static void settings(const struct scene *s, uint32_t process, struct facts *f)
 
 static void compute(const struct scene *s, struct facts *f)
 {
-	static const enum fact_id ids[] = { FACT_LOADER_PREFETCH, FACT_LOADER_WORKERS,
-					    FACT_LOADER_BUSY,     FACT_LOADER_QUEUED,
-					    FACT_LOADER_STORAGE,  FACT_LOADER_IDLE,
-					    FACT_LOADER_LINE,     FACT_LOADER_FRAMEWORK,
-					    FACT_LOADER_FED };
+	static const enum fact_id ids[] = { FACT_LOADER_WAIT_RARE,   FACT_LOADER_STARTING,
+					    FACT_LOADER_GENERATIONS, FACT_LOADER_PREFETCH,
+					    FACT_LOADER_WORKERS,     FACT_LOADER_BUSY,
+					    FACT_LOADER_QUEUED,      FACT_LOADER_STORAGE,
+					    FACT_LOADER_IDLE,        FACT_LOADER_LINE,
+					    FACT_LOADER_FRAMEWORK,   FACT_LOADER_FED };
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);
@@ -273,12 +326,15 @@ static void compute(const struct scene *s, struct facts *f)
 		if (!stacked_is_worker(s, t))
 			continue;
 		add_worker(&c, a, t);
+		c.seen += t->first && t->process != critical->process;
 		*(t->process == critical->process ? &c.threads : &c.processes) += t->alive;
 	}
 	fact_set(f, FACT_LOADER_WORKERS, c.alive / critical->alive);
 	fact_set_subject(f, FACT_LOADER_WORKERS, 0,
 			 c.threads > c.processes ? "threads" : "processes");
 	set_crew(f, &c);
+	starting(f, &c, c.alive / critical->alive);
+	rare(s, critical->process, f);
 	settings(s, critical->process, f);
 	fed(a, critical, f);
 	framework(s, f);

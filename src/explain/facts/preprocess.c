@@ -45,9 +45,11 @@ static bool is_word(char c)
 static bool calls_into_c(const char *source)
 {
 	static const char *const signs[] = {
-		"np.",   "numpy.",  "torch.",  "cv2.",     "tf.",    "jnp.",   "Image.", "zlib.",
-		"json.", "pd.",     "gzip.",   "lzma.",    "bz2.",   "pickle", "re.",    "hashlib.",
-		"sum(",  "sorted(", "struct.", ".decode(", ".read(", ".sort(", ".join(",
+		"np.",     "numpy.",   "torch.",    "cv2.",      "tf.",    "jnp.",
+		"Image.",  "zlib.",    "json.",     "pd.",       "gzip.",  "lzma.",
+		"bz2.",    "pickle",   "re.",       "hashlib.",  "sum(",   "sorted(",
+		"struct.", ".decode(", ".read(",    ".sort(",    ".join(", ".mean(",
+		".std(",   ".astype(", ".reshape(", ".execute(", ".fetch",
 	};
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)

@@ -136,7 +136,7 @@ static void set_late(struct facts *f, enum fact_id id, double v, double error)
 
 static void set_name(struct facts *f, enum fact_id id, const struct rank *r)
 {
-	char name[64];
+	char name[96];
 
 	fact_set_subject(f, id, r->process, rank_name(r, name, sizeof(name)));
 }

@@ -13,8 +13,8 @@ struct rank {
 	const struct act_thread *t; /* NULL: no stacks of it, only its steps */
 	uint32_t process;
 	int32_t number; /* -1: not known */
-	int64_t pid;
-	double comm; /* waits for the others */
+	char pid[64];   /* "412", in a run of several machines "412 on gpu-7"; safe to show */
+	double comm;    /* waits for the others */
 	double
 	    device; /* waits for the device: where collectives run there, part of it is waiting for others */
 	double own;    /* all but comm */

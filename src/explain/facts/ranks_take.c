@@ -2,6 +2,7 @@
 #include "explain/facts/ranks.h"
 
 #include "explain/ledger/topics.h"
+#include "model/node.h"
 
 #include <errno.h>
 #include <math.h>
@@ -93,15 +94,15 @@ static int by_number(const void *x, const void *y)
 
 	if (a->number != b->number)
 		return a->number < b->number ? -1 : 1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+	return a->process < b->process ? -1 : a->process > b->process;
 }
 
 const char *rank_name(const struct rank *r, char *buf, size_t size)
 {
 	if (r->number >= 0)
-		snprintf(buf, size, "rank %d (pid %lld)", r->number, (long long)r->pid);
+		snprintf(buf, size, "rank %d (pid %.56s)", r->number, r->pid);
 	else
-		snprintf(buf, size, "process %lld", (long long)r->pid);
+		snprintf(buf, size, "process %s", r->pid);
 	return buf;
 }
 
@@ -118,7 +119,7 @@ int ranks_take(const struct scene *s, struct ranks *ret)
 		bool says = map_get(&known, t->process, &number) && t->first &&
 			    t->role != ROLE_LOADER_WORKER;
 		struct rank *x;
-		char name[48];
+		char name[80];
 
 		if (!e || !(t->role == ROLE_MAIN || says) ||
 		    (!says && known.n > 1 && only_waits(t)))
@@ -128,13 +129,12 @@ int ranks_take(const struct scene *s, struct ranks *ret)
 			r = -ENOMEM;
 			break;
 		}
-		*x = (struct rank){
-			.t = t, .process = t->process, .number = (int32_t)number - 1, .pid = e->key
-		};
+		*x = (struct rank){ .t = t, .process = t->process, .number = (int32_t)number - 1 };
+		node_pid_text(window_entities(s->whole), e, x->pid, sizeof(x->pid));
 		weigh(a, x);
 		if (!is_well_seen(s, t) && !ret->why_not[0])
 			snprintf(ret->why_not, sizeof(ret->why_not),
-				 "too little is known of what %s does",
+				 "too little is known of what %.64s does",
 				 rank_name(x, name, sizeof(name)));
 	}
 	map_done(&known);
@@ -165,7 +165,9 @@ int ranks_take_marked(const struct scene *s, struct ranks *ret)
 		if (!k || !map_put(&known, last, (uint32_t)i))
 			r = -ENOMEM;
 		else
-			*k = (struct rank){ .process = last, .number = x[i].rank, .pid = e->key };
+			*k = (struct rank){ .process = last, .number = x[i].rank };
+		if (r == 0)
+			node_pid_text(window_entities(s->whole), e, k->pid, sizeof(k->pid));
 	}
 	map_done(&known);
 	if (ret->v.n > 1)

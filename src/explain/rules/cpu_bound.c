@@ -25,7 +25,8 @@ static enum answer cores_are_full(const struct facts *f, struct opinion *o)
 	if (!fact_value(f, FACT_CORES_USED, &used) || !fact_value(f, FACT_CORES_ALLOWED, &allowed))
 		return answer_and(rule_at_least(f, FACT_CORES_USED, 0, o),
 				  rule_at_least(f, FACT_CORES_ALLOWED, 0, o));
-	return used >= full_least * allowed ? ANSWER_YES : ANSWER_NO;
+	return used - f->v[FACT_CORES_SPINNING].low >= full_least * allowed ? ANSWER_YES
+									    : ANSWER_NO;
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

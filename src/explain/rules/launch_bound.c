@@ -48,8 +48,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 "optimizers, larger batches");
 	snprintf(x->edit, sizeof(x->edit),
 		 "model = torch.compile(model, mode=\"reduce-overhead\"); AdamW(..., fused=True)");
-	rule_gain_of_time(x, stall_then(f, d->high), stall_then(f, d->value * 0.5),
-			  stall_then(f, d->low * 0.1));
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, d->high),
+			  stall_then(f, LOADING_LIKELY, d->value * 0.5),
+			  stall_then(f, LOADING_WORST, d->low * 0.1));
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	x->confidence = 0.7;
 	return ANSWER_YES;

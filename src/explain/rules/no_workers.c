@@ -47,7 +47,8 @@ static int workers_for(const struct facts *f, double p)
 	double enough = fmax(2, ceil(likely.worker * p / fmax(1 - p, 0.02)));
 	/* What the training no longer does itself is free as well; a part of a core is worth a worker,
 	 * and loading_floor() sees to it that no more is promised than the cores can do. */
-	double cores = ceil(fact_or(f, FACT_CORES_FREE, 0) + p - 0.1);
+	double unused = fact_or(f, FACT_CORES_FREE, 0) + loading_cores_spinning(f);
+	double cores = ceil(unused + p - 0.1);
 
 	return fact_whole(fmax(1, fmin(fmin(enough, cores), workers_most)));
 }
@@ -64,8 +65,7 @@ static void say(struct finding *x, const struct facts *f, int k)
 		     num_percent(p->value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_WORKERS, "no loader worker was seen");
 	loading_because_place(x, f, "most of it");
-	rule_because(x, f, FACT_CORES_FREE, "%s cores are free",
-		     num_cores(f->v[FACT_CORES_FREE].value, a, sizeof(a)));
+	loading_because_cores(x, f);
 	if (fact_or(f, FACT_GPU_USED, 0) > 0)
 		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
 			     f->v[FACT_GPU_BUSY].text,

@@ -45,8 +45,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	snprintf(x->fix, sizeof(x->fix), "pin the batches, and copy without waiting");
 	snprintf(x->edit, sizeof(x->edit),
 		 "DataLoader(..., pin_memory=True); x = x.to(device, non_blocking=True)");
-	rule_gain_of_time(x, stall_then(f, c->high), stall_then(f, c->value * 0.8),
-			  stall_then(f, c->low * 0.2));
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, c->high),
+			  stall_then(f, LOADING_LIKELY, c->value * 0.8),
+			  stall_then(f, LOADING_WORST, c->low * 0.2));
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	x->confidence = f->v[FACT_LOADER_PINS].known ? 0.8 : 0.6;
 	return ANSWER_YES;

@@ -83,13 +83,15 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);
-	rule_gain_of_time(x, loading_stage_faster(f, py->high, INFINITY, loading_wall_per_cpu(f)),
-			  loading_stage_faster(f, py->value, likely, loading_wall_per_cpu(f)),
-			  loading_stage_faster(f, py->low, little, 1));
+	rule_gain_of_time(
+	    x, loading_stage_faster(f, LOADING_BEST, py->high, INFINITY, loading_wall_per_cpu(f)),
+	    loading_stage_faster(f, LOADING_LIKELY, py->value, likely, loading_wall_per_cpu(f)),
+	    loading_stage_faster(f, LOADING_WORST, py->low, little, 1));
 	if (x->speedup > 1)
 		snprintf(x->then, sizeof(x->then), "%s",
-			 1 / x->speedup > fact_or(f, FACT_GPU_BUSY, 0) + 0.01 ? "its own work"
-									      : "GPU-bound");
+			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
+			     ? "its own work"
+			     : "GPU-bound");
 	x->note = loading_of_one_rank(f);
 	x->confidence = fact_or(f, FACT_LOAD_NATIVE, 0) > 0.5 ? 0.85 : 0.6;
 	return ANSWER_YES;

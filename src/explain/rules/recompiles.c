@@ -4,7 +4,8 @@
  *
  * Not to be taken for it: the first compilation, which comes before the steady window where steps are known.
  *
- * Gain: the share of time. A first compilation in a short run looks the same: record longer.
+ * Gain: the share of time. Compilers try kernels out: a GPU that is busy meanwhile does no work. A first
+ * compilation in a short run looks the same: record longer.
  */
 #include "explain/stall.h"
 
@@ -22,6 +23,7 @@ static const struct stall stall = {
 	.much = 1,
 	.confidence = 0.7,
 	.pauses = true,
+	.tunes = true,
 	.repeats = true,
 };
 

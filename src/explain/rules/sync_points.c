@@ -75,8 +75,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 "keep values on the GPU and read them every so many steps (loss.detach(), add up, "
 		 "then one .item())");
 	snprintf(x->edit, sizeof(x->edit), "total += loss.detach()  # total.item() every 50 steps");
-	rule_gain_of_time(x, stall_then(f, w->high), stall_then(f, w->value * 0.9),
-			  stall_then(f, w->low * 0.3));
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, w->high),
+			  stall_then(f, LOADING_LIKELY, w->value * 0.9),
+			  stall_then(f, LOADING_WORST, w->low * 0.3));
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. */
 	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least;

@@ -51,7 +51,8 @@ static int workers_for(const struct facts *f, double now)
 {
 	double wait = blocked(f, f->v[FACT_TIME_DATA_WAIT].value);
 	double enough = ceil(now / fmax(1 - wait, 0.02) - 0.05) + 1;
-	double cores = f->v[FACT_CORES_FREE].value / fmax(f->v[FACT_LOADER_BUSY].value, 0.1);
+	double unused = f->v[FACT_CORES_FREE].value + loading_cores_spinning(f);
+	double cores = unused / fmax(f->v[FACT_LOADER_BUSY].value, 0.1);
 
 	return fact_whole(fmin(fmin(enough, now + floor(cores + 1 - core_least)), 128));
 }
@@ -72,8 +73,7 @@ static void say(struct finding *x, const struct facts *f, double now, int more)
 		     num_percent(f->v[FACT_LOADER_BUSY].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_IDLE, "and without work %s",
 		     num_percent(f->v[FACT_LOADER_IDLE].value, b, sizeof(b)));
-	rule_because(x, f, FACT_CORES_FREE, "%s cores are free",
-		     num_cores(f->v[FACT_CORES_FREE].value, a, sizeof(a)));
+	loading_because_cores(x, f);
 	loading_because_place(x, f, "most of their CPU time is");
 	if (fact_or(f, FACT_GPU_USED, 0) > 0)
 		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
@@ -94,7 +94,9 @@ static enum answer both_sides(const struct facts *f, struct opinion *o)
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_LOADER_STORAGE, storage_most, o)));
 	/* A good part of a core is worth a worker: the floor of the gain has what it gets. */
 	return answer_and(
-	    a, rule_at_least(f, FACT_CORES_FREE, core_least * f->v[FACT_LOADER_BUSY].value, o));
+	    a, rule_at_least(f, FACT_CORES_FREE,
+			     core_least * f->v[FACT_LOADER_BUSY].value - loading_cores_spinning(f),
+			     o));
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -24,18 +24,29 @@ static const double pin_most = 0.6, storage_most = 0.5;
 /* Standard deviation of a batch's cost, of its mean: no data set has more. And how near to what really happens
  * (a step of 1) the what-if then has to come. */
 static const double spread_most = 3, explained_least = 0.93;
+/* Where most of the waiting is in few steps, few batches are large: one in twenty, say, and the rest alike. */
+static const double rare_share = 0.05, rare_spread_most = 4.5, rare_wait_least = 0.5;
+
+static bool take(const struct facts *f, enum loading_case c, struct pipeline *p)
+{
+	if (!loading_pipeline(f, c, p))
+		return false;
+	p->cv = spread_most;
+	if (fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least &&
+	    pipeline_step(p) < explained_least) {
+		p->rare = rare_share;
+		p->cv = rare_spread_most;
+	}
+	return true;
+}
 
 /* Could batches that differ make the training wait as it does? Workers that are idle nearly always cannot:
  * then it is the handing over, or a pause behind which all begins anew. */
 static enum answer explains(const struct facts *f, struct opinion *o)
 {
-	bool known;
 	struct pipeline p;
-	double step;
+	double step = take(f, LOADING_LIKELY, &p) ? pipeline_step(&p) : (double)NAN;
 
-	known = loading_pipeline(f, LOADING_LIKELY, &p);
-	p.cv = spread_most;
-	step = known ? pipeline_step(&p) : (double)NAN;
 	if (!isfinite(step))
 		return rule_cannot_tell(o, "too little is known of the loading to play it through");
 	return step >= explained_least ? ANSWER_YES : ANSWER_NO;
@@ -44,7 +55,7 @@ static enum answer explains(const struct facts *f, struct opinion *o)
 /* The spread with which the what-if takes as long as it really does: 1. */
 static double spread_of_now(struct pipeline p)
 {
-	double low = 0, high = spread_most;
+	double low = 0, high = p.cv;
 
 	for (int i = 0; i < 8; i++) {
 		p.cv = (low + high) / 2;
@@ -61,7 +72,7 @@ static double then(const struct facts *f, enum loading_case c)
 	double now, after;
 	struct pipeline p;
 
-	if (!loading_pipeline(f, c, &p))
+	if (!take(f, c, &p))
 		return 1;
 	p.cv = spread_of_now(p);
 	now = pipeline_step(&p);
@@ -96,6 +107,11 @@ static void say(struct finding *x, const struct facts *f)
 		     workers, num_percent(f->v[FACT_LOADER_IDLE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_BUSY, "and are on a CPU %s",
 		     num_percent(fact_or(f, FACT_LOADER_BUSY, 0), b, sizeof(b)));
+	if (fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least)
+		rule_because(x, f, FACT_LOADER_WAIT_RARE,
+			     "%s of the waiting is in few steps, which wait five times as long as "
+			     "the mean or longer",
+			     num_percent(f->v[FACT_LOADER_WAIT_RARE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f", ahead);
 	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
 	snprintf(x->fix, sizeof(x->fix),

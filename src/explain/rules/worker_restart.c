@@ -5,10 +5,19 @@
  * Not to be taken for it: workers that were started once, at the beginning (before the steady window), and
  * other programs the training starts.
  *
+ * Or, where the workers are processes that begin from nothing (spawn): there are always new ones, they spend
+ * much of their time importing, and the training waits meanwhile.
+ *
  * Gain: the share of time spent starting and ending them; the first batches of an epoch, which nobody made
  * ahead, come on top.
  */
 #include "explain/stall.h"
+
+#include "base/num.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static const struct stall stall = {
 	.share = FACT_DOING_START_WORKERS,
@@ -25,11 +34,74 @@ static const struct stall stall = {
 	.repeats = true,
 };
 
+/* Times new workers came for those there are at a time: the first were needed. */
+static const double generations_least = 3;
+static const double starting_least = 0.1,
+		    wait_least = 0.05; /* of the workers' time, of the training's */
+
+static void fix_pool(struct finding *x, const struct facts *f)
+{
+	if (strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") != 0)
+		return;
+	snprintf(x->fix, sizeof(x->fix),
+		 "start the pool once, before the loop over epochs, and use it in all of them");
+	snprintf(x->edit, sizeof(x->edit), "pool = multiprocessing.Pool(N)  # once");
+}
+
+static void say(struct finding *x, const struct facts *f)
+{
+	char a[24];
+
+	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	snprintf(x->title, sizeof(x->title),
+		 "workers are started anew again and again, and import for %s of their time",
+		 num_percent(f->v[FACT_LOADER_STARTING].value, a, sizeof(a)));
+	rule_because(x, f, FACT_LOADER_GENERATIONS, "each worker was replaced %.0f times",
+		     f->v[FACT_LOADER_GENERATIONS].value - 1);
+	rule_because(x, f, FACT_LOADER_STARTING, "they import modules %s of their time", a);
+	loading_because_held_up(x, f);
+	snprintf(x->fix, sizeof(x->fix), "%s", stall.fix);
+	snprintf(x->edit, sizeof(x->edit), "%s", stall.edit);
+	fix_pool(x, f);
+}
+
+/* Started by spawn it is the workers themselves that take long to begin, and the training only waits: what it
+ * waits for in vain is at most what they import. */
+static enum answer by_workers(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *s = &f->v[FACT_LOADER_STARTING];
+	double wait = fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	enum answer a = answer_and(rule_at_least(f, FACT_LOADER_GENERATIONS, generations_least, o),
+				   rule_at_least(f, FACT_LOADER_STARTING, starting_least, o));
+
+	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least, o));
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	if (a == ANSWER_YES)
+		a = loading_is_for_training(f, o);
+	if (a != ANSWER_YES)
+		return a;
+	say(x, f);
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, fmin(wait, s->high)),
+			  stall_then(f, LOADING_LIKELY, fmin(wait, s->value)),
+			  stall_then(f, LOADING_WORST, 0.5 * fmin(wait, s->low)));
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	x->confidence = 0.75;
+	return ANSWER_YES;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
+	enum answer a;
+
 	if (f->v[FACT_LOADER_PERSISTENT].known && f->v[FACT_LOADER_PERSISTENT].value > 0)
 		return ANSWER_NO; /* once, and for good */
-	return stall_check(&stall, f, o);
+	a = stall_check(&stall, f, o);
+	if (a == ANSWER_YES) {
+		fix_pool(&o->finding, f);
+		return a;
+	}
+	return answer_or(a, by_workers(f, o));
 }
 
 const struct rule worker_restart_rule = { .cause = "worker_restart", .needs_s = 5, .check = check };

@@ -435,11 +435,16 @@ static void bounds(void **state)
 	fact_set(&f, FACT_CORES_ALLOWED, 4);
 	fact_set(&f, FACT_CORES_USED, 1);
 	fact_set(&f, FACT_CORES_FREE, 3);
-	fact_set(&f, FACT_GPU_BUSY, 0.1);
+	fact_set(&f, FACT_GPU_BUSY, 0);
 	assert_true(near(loading_floor(&f, LOADING_BEST, 2), 0.25, 1e-9));
-	assert_true(near(loading_floor(&f, LOADING_WORST, 2), 0.25 * 1.25, 1e-9));
+	assert_true(near(loading_floor(&f, LOADING_WORST, 2), 0.25 * 1.3, 1e-9));
+	/* a GPU's idle time is never all won back */
 	fact_set(&f, FACT_GPU_BUSY, 0.7);
 	assert_true(near(loading_floor(&f, LOADING_BEST, 2), 0.7, 1e-9));
+	assert_true(near(loading_floor(&f, LOADING_WORST, 2), 1 - 0.6 * 0.3, 1e-9));
+	fact_set(&f, FACT_GPU_BUSY, 1);
+	assert_true(near(loading_floor(&f, LOADING_LIKELY, 2), 1, 1e-9));
+	fact_set(&f, FACT_GPU_BUSY, 0.7);
 	assert_string_equal(loading_then(&f, 0.7, 2, "x"), "GPU-bound");
 	assert_string_equal(loading_then(&f, 0.8, 2, "x"), "x");
 	/* others fill the machine: two more get their turns as the thread that is there, at best */

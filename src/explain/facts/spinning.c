@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cores that are used for nothing: the helping threads of a math library (OpenBLAS, OpenMP) look for work in a
+ * loop for some time after they had any, with OpenBLAS about 20 ms, with others up to 200 ms. A training
+ * that calls them now and then sees a core full that anybody else may have.
+ *
+ * They can be of use only while a thread of the program is inside of such a call, and for that it lets go of
+ * the GIL (NumPy, torch and ctypes do). So no more of their time can be work than other threads of the process
+ * spend neither with the GIL nor waiting for it, nor idle; what is above that they spin. It is a lower bound:
+ * NumPy lets go of the GIL also for what it computes itself. At L3 their native code says it: they yield, or
+ * are in the runtime itself.
+ */
+#include "explain/facts/stacked.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Below this it may be error of the samples. */
+static const double cores_least = 0.1;
+
+/* Threads of OpenBLAS and OpenMP are called as their process is. Those of TensorFlow, XLA and torch's autograd
+ * have names, and work on while the program is in Python. */
+static bool helps(const struct act_thread *t, const struct act_thread *critical)
+{
+	if (t == critical || t->first)
+		return false;
+	return t->role == ROLE_BLAS_THREADS ||
+	       (t->role == ROLE_FRAMEWORK_THREADS && t->name && critical->name &&
+		strcmp(t->name, critical->name) == 0);
+}
+
+/* Could it be inside of a call that others help with? What waits may be, but not for the GIL or for something
+ * to do. */
+static bool may_ask_for_help(const struct act_row *r)
+{
+	if (r->on_cpu)
+		return !(r->flags & STACK_GIL);
+	return r->kind != WAIT_GIL && (r->unknown || r->state != TIME_IDLE);
+}
+
+/* Fewer samples with native code say nothing about a share. */
+static const double native_least = 20;
+
+struct helpers {
+	double run, n; /* seconds, threads */
+	double spins, works,
+	    samples; /* seconds of samples with a known native function; their number */
+};
+
+/* "sched_yield", or what an OpenMP runtime does itself: it looks for work. What of OpenBLAS has no symbol may be
+ * either. */
+static bool is_spin(const struct place *p)
+{
+	static const char *const runtimes[] = { "libgomp", "libiomp5", "libomp." };
+	const char *base = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
+
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		if (strncmp(base, runtimes[i], strlen(runtimes[i])) == 0)
+			return true;
+	return strcmp(p->function, "sched_yield") == 0 || strcmp(p->function, "__sched_yield") == 0;
+}
+
+static void add_helper(struct helpers *h, const struct activity *a, const struct act_thread *t)
+{
+	if (!isfinite(t->run))
+		return;
+	h->run += t->run;
+	h->n++;
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		const struct place *p = stack_book_find_place(a->book, r->native);
+
+		if (!r->on_cpu || !p || !p->function || !p->file)
+			continue;
+		if (is_spin(p))
+			h->spins += r->seconds;
+		else if (p->function[0])
+			h->works += r->seconds;
+		else
+			continue;
+		h->samples += r->count;
+	}
+}
+
+/* Seconds. The kernel's accounts have what the samples on a CPU stand for. */
+static double asks(const struct activity *a, const struct act_thread *t)
+{
+	double on = 0, computes = 0, waits = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		on += r->on_cpu ? r->seconds : 0;
+		if (may_ask_for_help(r))
+			*(r->on_cpu ? &computes : &waits) += r->seconds;
+	}
+	if (isfinite(t->run))
+		computes = on > 0 ? computes / on * t->run : t->run;
+	return fmin(t->alive, computes + waits + (isfinite(t->queue) ? t->queue : 0) +
+				  fmax(0, t->unaccounted));
+}
+
+static void compute(const struct scene *s, struct facts *f)
+{
+	const struct activity *a = &s->activity;
+	const char *why;
+	const struct act_thread *critical = stacked_critical(a, &why);
+	double asked = 0, spun, seen, most = fact_or(f, FACT_CORES_ALLOWED, NAN);
+	struct helpers h = { 0 };
+
+	if (!critical) {
+		fact_absent(f, FACT_CORES_SPINNING, "%s", why);
+		return;
+	}
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+
+		if (t->process == critical->process && helps(t, critical))
+			add_helper(&h, a, t);
+		else if (t->process == critical->process)
+			asked += asks(a, t);
+	}
+	/* Who asks works along: there is a core less for those who help. */
+	most = isfinite(most) ? fmax(1, most - 1) : h.n;
+	spun = fmax(0, h.run - fmin(h.n, most) * asked);
+	seen = h.samples >= native_least ? h.run * h.spins / (h.spins + h.works) : 0;
+	spun = spun >= cores_least * critical->alive ? spun / critical->alive : 0;
+	seen = fmax(spun, seen / critical->alive);
+	fact_set_range(f, FACT_CORES_SPINNING, seen >= cores_least ? seen : 0, spun, NAN);
+}
+
+const struct fact_source spinning_facts = { "spinning", compute };
