@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/view.h"
+
+/* From a millisecond to ten minutes: a step may be either. */
+const double step_bounds[STEP_BOUNDS] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+					  1,     2.5,    5,     10,   30,    60,   150, 600 };
+
+void agent_view_reset(struct agent_view *v)
+{
+	v->runs.n = v->ranks.n = v->holds.n = v->ledger.n = v->findings.n = 0;
+	v->things.n = v->values.n = 0;
+}
+
+void agent_view_done(struct agent_view *v)
+{
+	vec_done(&v->runs);
+	vec_done(&v->ranks);
+	vec_done(&v->holds);
+	vec_done(&v->ledger);
+	vec_done(&v->findings);
+	vec_done(&v->things);
+	vec_done(&v->values);
+}
+
+const char *view_role_name(enum view_role r)
+{
+	static const char *const names[VIEW_ROLES] = { "trainer", "dataloader", "other" };
+
+	return names[r];
+}
+
+const char *run_source_name(enum run_source s)
+{
+	static const char *const names[RUN_SOURCES] = {
+		"", "given", "torchelastic", "slurm", "kubernetes", "mpi", "spotter", "process",
+	};
+
+	return names[s];
+}
+
+void view_steps_add(struct view_steps *s, double seconds)
+{
+	size_t at = 0;
+
+	s->count++;
+	if (!(seconds >= 0))
+		return;
+	while (at < STEP_BOUNDS && seconds > step_bounds[at])
+		at++;
+	s->bucket[at]++;
+	s->timed++;
+	s->seconds += seconds;
+}
