@@ -3,7 +3,8 @@
 """web/embed.py OUT.c DEPFILE WEB CAUSES [UPLOT...]: the pages' style, script and texts as a C file, so that the
 program carries them along (src/web/assets.h declares it).
 
-    WEB      report.css and app/*.js: plain scripts in the order of their names, put together in one function
+    WEB      report.css and app/*.js: plain scripts in the order of their names, put together in one function;
+             serve/*.js, serve/serve.css, the dashboard's own: the same in a second one, and behind the style
     CAUSES   pages about causes, ID.md
     UPLOT    folders in which uPlot may be (npm's node_modules/uplot): the first that has it; none is no error
 
@@ -70,7 +71,9 @@ def main():
     out, depfile, web, causes, *uplot = map(Path, sys.argv[1:])
     chart_files, chart_script, chart_style = charts(uplot)
     app_files, own = app(web / "app")
+    serve_files, serve = app(web / "serve")
     style_file = web / "report.css"
+    serve_style = web / "serve/serve.css"
     script = chart_script + own
     style = chart_style + (style_file.read_text(encoding="utf-8") if style_file.is_file() else "")
     # HTML ends these elements at the first thing that looks like their end, whatever a script thinks of it.
@@ -80,13 +83,15 @@ def main():
     pages = sorted(p for p in causes.glob("*.md") if p.stem.islower())
     rows = "".join(f"\t{{ \"{p.stem}\",\n\t{c_text(p.read_bytes())} }},\n" for p in pages)
     text = ("/* Made by web/embed.py. */\n#include \"web/assets.h\"\n\n"
-            + asset("asset_script", script) + asset("asset_style", style)
+            + asset("asset_script", script) + asset("asset_style", style) + asset("asset_serve", serve)
+            + asset("asset_serve_style", style + (serve_style.read_text(encoding="utf-8") if serve_style.is_file() else ""))
             + f"const bool asset_has_charts = {'true' if chart_script else 'false'};\n\n"
             + f"const struct cause_page cause_pages[] = {{\n{rows}\t{{ NULL, NULL }},\n}};\n")
     if not out.exists() or out.read_text(encoding="utf-8") != text:
         out.write_text(text, encoding="utf-8")
     # Folders are in it, too: their time changes when a file comes or goes.
-    needs = [web, web / "app", causes, *app_files, *chart_files, *pages, *filter(Path.exists, [style_file])]
+    needs = [web, web / "app", causes, *app_files, *serve_files, *chart_files, *pages,
+             *filter(Path.exists, [style_file, web / "serve", serve_style])]
     depfile.write_text(f"{out}: " + " ".join(str(n).replace(" ", "\\ ") for n in needs) + "\n")
 
 

@@ -16,6 +16,8 @@ struct asset {
 };
 
 extern const struct asset asset_script, asset_style;
+/* The dashboard's: a script that stands behind asset_script, a style that has asset_style in it. */
+extern const struct asset asset_serve, asset_serve_style;
 extern const bool asset_has_charts; /* uPlot is in the script */
 
 struct cause_page {

@@ -10,7 +10,7 @@ const fs = require("fs");
 const path = require("path");
 const { chromium } = require("playwright-core");
 
-const FOLDER = path.resolve(process.argv[2]);
+const FOLDER = path.resolve(process.argv[2] || ".");
 const WHOLE = Boolean(process.env.WHOLE);
 const PATIENCE = 60000; // ms for one action, on a machine that has other things to do
 const RULES = { runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] } };
@@ -282,7 +282,10 @@ async function main() {
 	}
 }
 
-main().catch((error) => {
-	console.error(error);
-	process.exitCode = 1;
-});
+module.exports = { axe, drawn, settled };
+
+if (require.main === module)
+	main().catch((error) => {
+		console.error(error);
+		process.exitCode = 1;
+	});

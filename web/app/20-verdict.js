@@ -64,6 +64,8 @@ function heroAdvice(verdict) {
 }
 
 function howItEnded(run) {
+	if (run.live) // as a dashboard knows
+		return "still going";
 	if (run.exit && finite(run.exit.signal))
 		return "killed by signal " + run.exit.signal;
 	if (run.exit && finite(run.exit.code))

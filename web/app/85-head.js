@@ -64,21 +64,28 @@ function followScroll(nav, sections) {
 	sections.forEach((id) => document.getElementById(id) && observer.observe(document.getElementById(id)));
 }
 
-function makeHead(getStory) {
+function themeButton() {
+	DARK.addEventListener("change", () => setTheme(themeNow()));
+	return button("", () => {
+		const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+		remembered(theme);
+		setTheme(theme);
+	}, { id: "theme" });
+}
+
+// home: of a dashboard, where all runs are.
+function makeHead(getStory, home) {
 	const titles = components.filter((c) => c.title);
 	const short = { time: "Time", cpu: "CPU", steps: "Steps", machine: "Machine" };
 	const nav = h("nav", { "aria-label": "Sections" }, titles.map((c) => h("a", { href: "#" + c.id }, short[c.id] || c.title)));
-	const head = h("header.bar", null, h("a.brand", { href: "#verdict", "aria-label": "Spotter: the verdict" }, "spotter"), nav,
+	const brand = h("a.brand", { href: home || "#verdict", "aria-label": home ? "Spotter: all runs" : "Spotter: the verdict" },
+		"spotter");
+	const head = h("header.bar", null, brand, nav,
 		h("div.actions", null,
 			button("Copy as Markdown", () => copyText(getStory().markdown || "", "Copied the verdict as Markdown"),
 				{ id: "copy-markdown" }),
-			button("", () => {
-				const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-				remembered(theme);
-				setTheme(theme);
-			}, { id: "theme" })));
+			themeButton()));
 	document.body.prepend(h("a.skip", { href: "#verdict" }, "To the verdict"), head);
-	DARK.addEventListener("change", () => setTheme(themeNow()));
 	PRINTED.addEventListener("change", () => toPaper(PRINTED.matches));
 	return () => followScroll(nav, titles.map((c) => c.id));
 }

@@ -17,17 +17,18 @@ function draw(story) {
 	}
 }
 
-function mount(story) {
+// page, of a dashboard: { home: where all runs are, foot: what it is served by }
+function mount(story, page) {
 	let main = document.getElementById("app");
 	if (!main)
 		document.body.append(main = h("main", { id: "app", tabindex: "-1" }));
 	empty(main);
-	const follow = makeHead(() => current);
+	const follow = makeHead(() => current, page?.home);
 	setTheme(themeNow());
 	draw(story);
 	follow();
 	add(document.body, h("footer", null, "Made by spotter ", story.spotter || "", " from the record ",
-		h("code", null, story.verdict.run?.id || "?"), ". This file needs no network and asks for none."));
+		h("code", null, story.verdict.run?.id || "?"), ". ", page?.foot || "This file needs no network and asks for none."));
 	goToHash(); // the browser looked for it before it was there
 	addEventListener("hashchange", goToHash);
 }
@@ -48,7 +49,10 @@ function update(story) {
 		mount(story);
 }
 
-window.spotter = { mount, update };
+// For the dashboard's own script (web/serve).
+const kit = { h, add, name, show, list, finite, button, toast, ink, themeButton, setTheme, themeNow, headline, howItEnded, moment,
+	sentence, plural, bytes, seconds, percent, cores, stepRate, gainWords, NBSP };
+window.spotter = { mount, update, kit };
 
 const source = document.getElementById("story");
 if (source && source.textContent.trim())
