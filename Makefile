@@ -99,7 +99,7 @@ docs:				## write the generated pages again (docs/metrics.md, docs/top.svg)
 	@$(PYTHON) tools/screen_svg.py tests/golden/screens/overview-docs-132x38-true.txt > docs/top.svg.new
 	@mv docs/top.svg.new docs/top.svg
 
-peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=), py-spy, austin to compare with
+peers:				## fetch gpustat, nvitop, nvidia-ml-py (and NVTOP_SOURCE=), py-spy, austin, perfetto to compare with
 	@tools/peers $(BUILD)/peers
 
 zoo:				## record real programs with real ailments and score the verdicts (1.5 h as root; docs/zoo.md)

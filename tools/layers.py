@@ -19,24 +19,28 @@ MAY_INCLUDE = {
     "gpu": ["model", "base"],
     "stack": ["model", "base"],
     "sink": ["model", "base"],
+    "push": ["model", "base"],
+    "fleet": ["push", "explain", "model", "base"],
     "record": ["model", "base"],
     "explain": ["model", "base"],
     "engine": ["mark", "collect", "gpu", "stack", "record", "explain", "sink", "model", "base"],
+    "agent": ["engine", "mark", "collect", "gpu", "stack", "record", "explain", "sink", "model", "base"],
     "tui": ["explain", "record", "model", "base"],
     "web": ["explain", "record", "model", "base"],
-    "cli": ["base", "mark", "model", "launch", "collect", "gpu", "stack", "sink", "record", "explain",
-            "engine", "tui", "web"],
+    "cli": ["base", "mark", "model", "launch", "collect", "gpu", "stack", "sink", "push", "fleet", "record",
+            "explain", "engine", "agent", "tui", "web"],
 }
 
 # Headers of libraries, and the only folders that know them. A header of ours that includes one is
 # private to its folder.
 FOREIGN = {
     r"sqlite3(ext)?\.h": ["record", "cli"],  # cli: `spotter sql` shows rows of any shape
-    r"zstd\w*\.h": ["record"],
+    r"zstd\w*\.h": ["record", "sink"],
     r"(n?cursesw?/)?n?curses\w*\.h|term(io|cap|info)?\.h": ["tui"],
     r"termios\.h": ["tui", "launch"],
     r"microhttpd\.h": ["web"],
-    r"curl/.*": ["sink"],
+    r"curl/.*": [],
+    r"jansson\w*\.h": ["fleet"],
     r"(lib)?elf\.h|elfutils/.*|dwarf\.h": ["stack"],
     r"nvml\.h|cuda\w*\.h|rocm_smi/.*|amd_smi/.*|level_zero/.*": [],
 }

@@ -7,22 +7,24 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "cli/outfile.h"
+#include "cli/progress.h"
 #include "model/window.h"
 #include "record/reader.h"
 #include "record/store.h"
 #include "sink/sink.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { STACKS_LEVEL = 2 }; /* from L2 on there are stacks */
-enum { WRITE_AT = 64 << 10, PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 200 };
+enum { WRITE_AT = 64 << 10 };
 
 struct export_options {
 	struct common_options common;
 	const char *to, *out, *what;
-	bool force;
+	bool force, quiet;
 };
 
 struct export
@@ -41,8 +43,7 @@ struct export
 	size_t n_steps, next_step, n_scalars, next_scalar, n_phases, next_phase;
 	bool any_stack; /* not only what threads waited for */
 	int error;
-	bool progress, shown;
-	int64_t begun_ns, told_ns;
+	struct progress progress;
 };
 
 /* Empties the buffer when it has grown, or when all of it must go. */
@@ -66,18 +67,10 @@ static bool pour(struct export *x, bool all)
 static void tell_progress(struct export *x, int64_t t_ns)
 {
 	const struct run_info *run = x->src.run;
-	int64_t now = clock_mono_ns(), whole = run->ended_mono_ns - run->started_mono_ns;
-	char text[64];
-	int n;
+	double whole = (double)run->ended_mono_ns - (double)run->started_mono_ns;
 
-	if (!x->progress || now - x->begun_ns < PROGRESS_AFTER_MS * NS_PER_MS ||
-	    now - x->told_ns < PROGRESS_EVERY_MS * NS_PER_MS || whole <= 0)
-		return;
-	x->told_ns = now;
-	x->shown = true;
-	n = snprintf(text, sizeof(text), "\rexporting: %3.0f %%",
-		     100 * (double)(t_ns - run->started_mono_ns) / (double)whole);
-	(void)io_write_all(STDERR_FILENO, text, (size_t)n);
+	if (whole > 0)
+		progress_share(&x->progress, ((double)t_ns - (double)run->started_mono_ns) / whole);
 }
 
 /* What comes next: 0 an event, 1 a phase, 2 a step, 3 a scalar; and when. At the same time in this
@@ -193,12 +186,12 @@ static void copy_end(struct export *x)
 		more = x->error ? 0 : x->sink->end(x->state, &x->src, &x->out);
 		if (more < 0)
 			x->error = more;
+		progress_pulse(&x->progress);
 	} while (pour(x, true) && more > 0);
 }
 
 static int copy_record(struct export *x, struct record *record)
 {
-	static const char wipe[] = "\r                \r"; /* as long as "exporting: 100 %" */
 	struct window w = record_window(record, 0, 0);
 	int r;
 
@@ -208,7 +201,6 @@ static int copy_record(struct export *x, struct record *record)
 	find_said(x, &w);
 	if (x->sink->needs_steps && !x->n_steps)
 		return -ENODATA;
-	x->begun_ns = clock_mono_ns();
 	x->error = x->sink->begin(x->state, &x->src, &x->out);
 	if (x->error)
 		return x->error;
@@ -223,8 +215,7 @@ static int copy_record(struct export *x, struct record *record)
 		x->error = r;
 	if (!x->error)
 		copy_end(x);
-	if (x->shown)
-		(void)io_write_all(STDERR_FILENO, wipe, sizeof(wipe) - 1);
+	progress_end(&x->progress);
 	return x->error;
 }
 
@@ -283,24 +274,26 @@ static int export_record(struct export *x, struct record *record, const char *pa
 static int run_export(struct cli *cli, void *options, const struct opt_rest *rest)
 {
 	const struct export_options *o = options;
-	struct export x = { .cli = cli, .file = { .fd = -1 }, .progress = isatty(STDERR_FILENO) };
-	char path[PATH_MAX];
+	struct export x = { .cli = cli, .file = { .fd = -1 } };
+	char path[PATH_MAX], name[48];
 	struct record *record;
 	struct err e = { 0 };
 	bool by_step;
 	int r;
 
 	if (!o->to)
-		return cli_usage(cli, "which format: --to csv, jsonl, speedscope, collapsed, "
-				      "tensorboard or perfetto?");
+		return cli_usage(cli, "which format: --to csv, parquet, jsonl, speedscope, "
+				      "collapsed, tensorboard, perfetto or openmetrics?");
 	by_step = strcmp(o->what, "steps") == 0;
-	if (by_step && strcmp(o->to, "csv") != 0)
-		return cli_usage(
-		    cli, "--what steps is for --to csv; the other formats have the steps anyway");
-	x.sink = sink_by_name(by_step ? "csv-steps" : o->to);
+	snprintf(name, sizeof(name), "%s%s", o->to, by_step ? "-steps" : "");
+	x.sink = sink_by_name(name);
+	if (!x.sink)
+		return cli_usage(cli, "--what steps is for --to csv and parquet; the other formats "
+				      "have the steps anyway");
 	if (store_find(rest->n ? rest->v[0] : NULL, path, sizeof(path), &e) < 0 ||
 	    record_open(path, &record, &e) < 0)
 		return cli_fail(cli, &e);
+	progress_begin(&x.progress, "exporting", o->quiet);
 	x.state = calloc(1, x.sink->state_size + 1);
 	r = x.state ? export_record(&x, record, path, o, &e) : -ENOMEM;
 	if (x.state && x.sink->done)
@@ -318,8 +311,10 @@ static const struct example examples[] = {
 	{ "export --to csv > run.csv", "every sample of the last run" },
 	{ "export train.py --to jsonl --out run.jsonl", "with processes and events" },
 	{ "export --to csv --what steps", "a table of steps: loss, times, what each used" },
+	{ "export --to parquet --out run.parquet", "every sample, for duckdb, pandas and polars" },
 	{ "export --to tensorboard --out logs/spotter.tfevents.1",
 	  "for tensorboard --logdir logs" },
+	{ "export --to openmetrics --out run.om", "for promtool tsdb create-blocks-from" },
 	{ "export --to perfetto --out run.pftrace", "open it in ui.perfetto.dev" },
 	{ "export --to speedscope --out run.json", "stacks; open it in speedscope.app" },
 	{ "export --to collapsed | flamegraph.pl > run.svg", "stacks as a flame graph" },
@@ -328,16 +323,18 @@ static const struct example examples[] = {
 
 static const struct opt opts[] = {
 	OPT("to", 't', OPT_STRING, "FORMAT", struct export_options, to,
-	    "csv: one line a sample; jsonl: run, entities, samples, events and steps, one JSON "
+	    "csv: one line a sample; parquet: the same as columns, with types; jsonl: run, "
+	    "entities, samples, events and steps, one JSON "
 	    "object "
 	    "a line; tensorboard: an event file of loss, step times, CPU and GPUs; perfetto: "
 	    "steps, "
 	    "phases, threads and counters for ui.perfetto.dev; speedscope: stacks of every thread "
 	    "for speedscope.app; collapsed: stacks for "
-	    "flame graphs, with microseconds",
-	    .choices = "csv|jsonl|tensorboard|perfetto|speedscope|collapsed"),
+	    "flame graphs, with microseconds; openmetrics: series with their times, for Prometheus",
+	    .choices = "csv|parquet|jsonl|tensorboard|perfetto|speedscope|collapsed|openmetrics"),
 	OPT("what", 'w', OPT_STRING, "WHAT", struct export_options, what,
-	    "with csv: samples (the default), or steps, one line each: loss and other scalars, "
+	    "with csv and parquet: samples (the default), or steps, one line each: loss and other "
+	    "scalars, "
 	    "time, "
 	    "data wait, and what longer ones used of CPU, memory and GPUs",
 	    .choices = "samples|steps"),
@@ -345,6 +342,8 @@ static const struct opt opts[] = {
 	    "write to FILE instead of standard output; it appears when it is whole"),
 	OPT("force", 'f', OPT_FLAG, NULL, struct export_options, force,
 	    "overwrite FILE when it exists"),
+	OPT("quiet", 'q', OPT_FLAG, NULL, struct export_options, quiet,
+	    "no line of progress on a terminal"),
 	COMMON_OPTS,
 	OPT_END,
 };
@@ -370,6 +369,12 @@ const struct command export_command = {
 	    "that "
 	    "did not run has a mark as innermost frame that says what it waited for, such as "
 	    "'[waiting: pipe]'; '[not proven]' stands for frames that could not be read whole.\n"
+	    "\n"
+	    "openmetrics writes the series of the machine, its GPUs, the job and its steps under "
+	    "the names "
+	    "of Spotter's exporter, family by family with times, as 'promtool tsdb "
+	    "create-blocks-from "
+	    "openmetrics' takes it; processes and threads are left out.\n"
 	    "\n"
 	    "For a part of it, or for sums, 'spotter sql --csv' is quicker.",
 	.examples = examples,

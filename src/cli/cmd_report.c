@@ -22,6 +22,7 @@ struct report_options {
 	int64_t duration_ns;
 	int64_t step; /* -1: all of it */
 	struct report_paths paths;
+	bool quiet;
 };
 
 static void put_text(struct cli *cli, const struct judged *j)
@@ -53,7 +54,7 @@ static int to_files(struct cli *cli, const struct report_options *o, const char 
 	if (r == 0) {
 		r = judge(cli, word, o->duration_ns, &j, e);
 		if (r == 0)
-			r = report_files_write(cli, &files, &o->paths, &j.window, &j.verdict, e);
+			r = report_files_write(cli, &files, &o->paths, &j, e);
 		judged_done(&j);
 	}
 	report_files_done(&files);
@@ -68,6 +69,7 @@ static int run_report(struct cli *cli, void *options, const struct opt_rest *res
 	struct judged j;
 	int r;
 
+	cli->quiet = o->quiet;
 	if (o->paths.html || o->paths.svg) {
 		if (o->common.json || o->step >= 0)
 			return cli_usage(cli, "--html and --svg are the whole story, in a file; "
@@ -110,6 +112,8 @@ static const struct opt opts[] = {
 	    "write ledgers and timeline as a picture"),
 	OPT("force", 'f', OPT_FLAG, NULL, struct report_options, paths.force,
 	    "overwrite FILE when it exists"),
+	OPT("quiet", 'q', OPT_FLAG, NULL, struct report_options, quiet,
+	    "no line of progress on a terminal"),
 	JSON_OPT,
 	COMMON_OPTS,
 	OPT_END,

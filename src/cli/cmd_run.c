@@ -6,6 +6,8 @@
 #include "cli/hooks.h"
 #include "cli/nvml.h"
 #include "cli/recording.h"
+#include "cli/run_push.h"
+#include "cli/title.h"
 #include "engine/mark_folder.h"
 #include "launch/launch.h"
 
@@ -21,18 +23,23 @@ enum {
 	EXIT_NOT_EXECUTABLE = 126,
 	EXIT_NOT_FOUND = 127,
 	PATIENCE_S = 3, /* for the verdict, after the program's end */
+	PUSH_S = 2,     /* and for what is to be pushed, beyond what --push-flush allows it */
+	TITLE_S = 1,    /* between two titles */
 };
 
 struct run_options {
 	struct common_options common;
 	struct recording_options recording;
-	bool wait, hooks;
+	bool wait, hooks, status;
+	struct pushing_options pushing;
 };
 
 /* The recorder's side, in R. */
 struct run_job {
 	struct recording recording;
 	pid_t supervisor;
+	char terminal[64]; /* whose title is set; "" none */
+	struct pushing_options pushing;
 };
 
 static void look_once_more(struct launch_run *run, void *arg)
@@ -58,20 +65,49 @@ static void note_end(struct run_info *run, const struct launch_end *end)
 	run->rusage_maxrss_bytes = u->ru_maxrss * 1024ll;
 }
 
+/* Waits for the program's end, with a new title each second where one is wanted. */
+static void await_end(struct launch_run *run, struct run_job *job, struct launch_end *end)
+{
+	const struct run_info *info = &job->recording.run;
+	struct recorder *recorder = job->recording.recorder;
+	struct glance before = { 0 }, now = { 0 };
+	struct title title = { .fd = -1 };
+	char text[TITLE_MAX];
+
+	if (job->terminal[0] && recorder)
+		title_open(&title, job->terminal);
+	while (!launch_wait(run, title.fd < 0 ? -1 : TITLE_S * NS_PER_S, end)) {
+		if (title.fd < 0)
+			continue;
+		before = now;
+		recorder_glance(recorder, &now);
+		title_text(info->name, clock_mono_ns() - info->started_mono_ns, &before, &now, text,
+			   sizeof(text));
+		title_set(&title, text);
+	}
+	title_close(&title);
+}
+
 static void record_program(struct launch_run *run, void *arg)
 {
 	struct run_job *job = arg;
 	struct launch_end end;
+	struct run_push *push;
+	struct err unpushed = { 0 };
 	struct buf words;
 
 	buf_init(&words, 1 << 16);
 	recording_start(&job->recording,
 			(struct job_spec){ .root = launch_pid(run), .reaper = getpid() },
 			job->supervisor);
-	while (launch_wait(run, -1, &end) == 0)
-		;
+	push = run_push_start(&job->pushing, &job->recording, &unpushed);
+	await_end(run, job, &end);
+	run_push_hold(push);
 	note_end(&job->recording.run, &end);
 	recording_stop(&job->recording, &words);
+	run_push_stop(push, &job->recording, job->pushing.flush_ns, &words);
+	if (unpushed.code)
+		buf_printf(&words, "spotter: nothing was pushed: %s\n", unpushed.text);
 	launch_say(run, buf_text(&words), words.len);
 	buf_done(&words);
 }
@@ -151,9 +187,16 @@ static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
 	l.ret_recorder = &recorder;
 	job.recording.options = o->recording;
 	job.recording.options.quiet |= is_later_rank();
+	if (o->status && !is_later_rank())
+		job.recording.options.glances =
+		    title_terminal(STDERR_FILENO, job.terminal, sizeof(job.terminal));
+	job.pushing = o->pushing;
+	if (pushing_wanted(&o->pushing))
+		l.patience_ns += PUSH_S * NS_PER_S + o->pushing.flush_ns;
 	job.recording.color = cli->color_err;
 	job.recording.width = cli_columns(STDERR_FILENO);
-	if (recording_prepare(&job.recording, rest->v, &e) < 0) {
+	if (pushing_check(&o->pushing, &e) < 0 ||
+	    recording_prepare(&job.recording, rest->v, &e) < 0) {
 		cli_fail(cli, &e);
 		return EXIT_OWN_FAILURE;
 	}
@@ -166,6 +209,8 @@ static int run_run(struct cli *cli, void *options, const struct opt_rest *rest)
 		cli_fail(cli, &e);
 		return exit_code_of(error);
 	}
+	if (recorder && recorder != -ETIMEDOUT && job.recording.options.glances)
+		title_restore(job.terminal); /* it died, and could not */
 	say_recorder(cli, recorder, job.recording.place.path);
 	recording_done(&job.recording);
 	launch_exit(status);
@@ -200,6 +245,19 @@ static const struct opt opts[] = {
 	    "leave the program's environment byte for byte as it is"),
 	OPT("wait", 0, OPT_FLAG, NULL, struct run_options, wait,
 	    "go on until the last process the program left behind has ended"),
+	OPT("status", 0, OPT_FLAG, NULL, struct run_options, status,
+	    "say in the title of the terminal's window how far the program is: step, time a step, "
+	    "loss, CPU; nothing is drawn in the window"),
+	OPT("push", 0, OPT_STRING, "URL", struct run_options, pushing.url,
+	    "send what becomes of the run to an engine while it goes on: .../api/v1/write for "
+	    "remote_write, .../v1/metrics for OTLP"),
+	OPT("push-as", 0, OPT_STRING, "KIND", struct run_options, pushing.as,
+	    "what the address takes, where its end does not tell: remote-write or otlp",
+	    .choices = "remote-write|otlp"),
+	OPT("push-flush", 0, OPT_DURATION, "TIME", struct run_options, pushing.flush_ns,
+	    "at the end wait at most so long for what is still to be sent (default 1.5s)", .min = 0,
+	    .max = 3600),
+	PUSHING_OPTS(struct run_options, pushing, "5s"),
 	NVML_OPT(struct run_options, recording.nvml),
 	OPT("quiet", 'q', OPT_FLAG, NULL, struct run_options, recording.quiet,
 	    "no verdict at the end"),
@@ -207,7 +265,9 @@ static const struct opt opts[] = {
 	OPT_END,
 };
 
-static const struct run_options defaults = { .recording = RECORDING_DEFAULTS, .hooks = true };
+static const struct run_options defaults = { .recording = RECORDING_DEFAULTS,
+					     .hooks = true,
+					     .pushing = { .flush_ns = 3 * NS_PER_S / 2 } };
 
 const struct command run_command = {
 	.name = "run",

@@ -41,6 +41,7 @@ struct cli {
 	const struct command *const *commands; /* NULL-terminated */
 	const struct command *command;         /* the one that runs, NULL before it is known */
 	bool color_out, color_err;
+	bool quiet;      /* --quiet: no lines of progress */
 	struct buf out;  /* data on its way to standard output */
 	int write_error; /* negative errno of standard output; nothing more is written then */
 };

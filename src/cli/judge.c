@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "cli/command.h"
 #include "cli/nvml.h"
+#include "cli/progress.h"
 #include "record/reader.h"
 #include "record/store.h"
 
@@ -34,6 +35,24 @@ static int narrow(struct window *w, struct judge_part part, struct err *e)
 	return 0;
 }
 
+static void pulse(void *progress)
+{
+	progress_pulse(progress);
+}
+
+static int explain_record(const struct cli *cli, struct judged *j)
+{
+	struct progress progress;
+	int r;
+
+	progress_begin(&progress, "reading", cli->quiet);
+	record_on_read(j->record, pulse, &progress);
+	r = explain(&j->window, &j->verdict);
+	record_on_read(j->record, NULL, NULL);
+	progress_end(&progress);
+	return r;
+}
+
 static int judge_record(struct cli *cli, const char *path, struct judge_part part, struct judged *j,
 			struct err *e)
 {
@@ -50,7 +69,7 @@ static int judge_record(struct cli *cli, const char *path, struct judge_part par
 	r = narrow(&j->window, part, e);
 	if (r < 0)
 		return r;
-	r = explain(&j->window, &j->verdict);
+	r = explain_record(cli, j);
 	return r < 0 ? err_set(e, r, "cannot explain '%s': %s", path, err_name(r, why, sizeof(why)))
 		     : 0;
 }

@@ -8,8 +8,9 @@
 extern const struct command run_command, attach_command, why_command, report_command, top_command,
     runs_command, rm_command, sql_command, export_command, doctor_command, metrics_command,
     causes_command, help_command, completion_command, gpu_helper_command, smi_command, demo_command,
-    compare_command;
+    compare_command, serve_command, agent_command, merge_command, fleet_command;
 
+/* clang-format off */
 static const struct command *const commands[] = {
 	&run_command,
 	&attach_command,
@@ -18,11 +19,15 @@ static const struct command *const commands[] = {
 	&report_command,
 	&compare_command,
 	&top_command,
+	&serve_command,
 	&smi_command,
 	&runs_command,
 	&rm_command,
 	&sql_command,
 	&export_command,
+	&merge_command,
+	&agent_command,
+	&fleet_command,
 	&doctor_command,
 	&metrics_command,
 	&causes_command,
@@ -31,6 +36,7 @@ static const struct command *const commands[] = {
 	&gpu_helper_command,
 	NULL,
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {

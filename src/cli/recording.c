@@ -75,6 +75,7 @@ void recording_start(struct recording *rec, struct job_spec job, pid_t superviso
 		.nvml = nvml_path(rec->options.nvml),
 		.marks = rec->marks,
 		.supervisor = supervisor,
+		.glances = rec->options.glances,
 	};
 
 	raise_descriptor_limit();

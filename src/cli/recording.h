@@ -17,6 +17,7 @@ struct recording_options {
 	double stacks; /* looks at stacks a second; 0: none */
 	uint64_t max_size;
 	bool quiet;
+	bool glances;     /* somebody will ask for them */
 	const char *nvml; /* --nvml */
 };
 

@@ -8,6 +8,9 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/judge.h"
+#include "cli/progress.h"
+#include "record/reader.h"
 #include "web/page.h"
 #include "web/svg.h"
 
@@ -75,15 +78,37 @@ static int put_svg(const struct window *w, const struct verdict *v, struct buf *
 	return buf_ok(out) ? 0 : -ENOMEM;
 }
 
+static void pulse(void *progress)
+{
+	progress_pulse(progress);
+}
+
+/* Of a long run there is much to read once more. */
+static int make(const struct cli *cli, const struct report_paths *paths, const struct judged *j,
+		struct buf *html, struct buf *svg)
+{
+	struct progress progress;
+	int r;
+
+	progress_begin(&progress, "drawing", cli->quiet);
+	if (j->record)
+		record_on_read(j->record, pulse, &progress);
+	r = paths->html ? page_html(&j->window, &j->verdict, html) : 0;
+	if (r == 0 && paths->svg)
+		r = put_svg(&j->window, &j->verdict, svg);
+	if (j->record)
+		record_on_read(j->record, NULL, NULL);
+	progress_end(&progress);
+	return r;
+}
+
 int report_files_write(struct cli *cli, struct report_files *f, const struct report_paths *paths,
-		       const struct window *w, const struct verdict *v, struct err *e)
+		       const struct judged *j, struct err *e)
 {
 	auto_done(buf) struct buf html = { 0 }, svg = { 0 };
 	char why[80];
-	int r = paths->html ? page_html(w, v, &html) : 0;
+	int r = make(cli, paths, j, &html, &svg);
 
-	if (r == 0 && paths->svg)
-		r = put_svg(w, v, &svg);
 	if (r < 0)
 		return err_set(e, r, "cannot make the report: %s", err_name(r, why, sizeof(why)));
 	if (paths->html)

@@ -9,8 +9,7 @@
 
 struct cli;
 struct err;
-struct verdict;
-struct window;
+struct judged;
 
 /* Where they go: NULL none, "-" standard output. */
 struct report_paths {
@@ -27,7 +26,7 @@ struct report_files {
 int report_files_open(struct report_files *f, const struct report_paths *paths, const char *record,
 		      struct err *e);
 int report_files_write(struct cli *cli, struct report_files *f, const struct report_paths *paths,
-		       const struct window *w, const struct verdict *v, struct err *e);
+		       const struct judged *j, struct err *e);
 /* What was not written whole is gone. */
 void report_files_done(struct report_files *f);
 

@@ -48,11 +48,17 @@ static void put_ranks(const struct steps *s, bool color, struct buf *out)
 	static const char *const names[] = { "RANK",   "PID",       "STEPS",    "A SECOND",
 					     "MEDIAN", "DATA WAIT", "OWN WORK", "COMM WAIT" };
 
+	bool nodes = false;
+
 	if (s->groups.n < 2)
 		return;
+	for (size_t i = 0; i < s->groups.n && !nodes; i++)
+		nodes = s->groups.v[i].node[0] != '\0';
 	put_heading(s->ranks ? "Ranks" : "Processes that make steps", color, out);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		table_column(&t, names[i], true);
+	if (nodes)
+		table_column(&t, "MACHINE", false);
 	for (size_t i = 0; i < s->groups.n && i < RANKS_SHOWN; i++) {
 		const struct step_group *g = &s->groups.v[i];
 		char text[32];
@@ -71,6 +77,8 @@ static void put_ranks(const struct steps *s, bool color, struct buf *out)
 		cell_or_dash(&t, g->data_wait, num_percent);
 		cell_or_dash(&t, g->own_work_s, num_seconds);
 		cell_or_dash(&t, g->comm_wait_s, num_seconds);
+		if (nodes)
+			table_cell(&t, g->node);
 	}
 	table_print(&t, out);
 	if (s->groups.n > RANKS_SHOWN)

@@ -42,6 +42,7 @@ struct watched_ring {
 	int64_t last_ns; /* time of the last mark */
 	uint64_t lost, told;
 	int64_t told_ns;
+	bool world_told;
 };
 
 struct mark_watch {
@@ -243,6 +244,20 @@ static int64_t time_of(struct watched_ring *r, int64_t t_ns, int64_t now)
 	return t_ns;
 }
 
+/* Once a process: how many ranks there are, as its launcher told it. Records of several machines are held
+ * against each other by it. */
+static void tell_world(struct watched_ring *r, struct frame *f, const struct frame_mark *like)
+{
+	struct frame_mark said = *like;
+
+	r->world_told = true;
+	if (ring_head(r->reader)->world <= 0)
+		return;
+	said.type = SAID_SETTING;
+	said.value = ring_head(r->reader)->world;
+	frame_mark(f, &said, "world_size");
+}
+
 /* The number of marks that were taken. */
 static size_t drain(struct watched_ring *r, struct frame *f, size_t most, int64_t now)
 {
@@ -266,6 +281,8 @@ static size_t drain(struct watched_ring *r, struct frame *f, size_t most, int64_
 		}
 		if (got <= 0)
 			break;
+		if (!r->world_told)
+			tell_world(r, f, &said);
 		if (said_of(&m, &said))
 			frame_mark(f, &said, *m.name ? m.name : NULL);
 		n++;

@@ -44,10 +44,11 @@ struct recorder {
 	pthread_cond_t wake, looked;
 	bool stop;
 	unsigned looks_wanted, looks_done;
+	struct glance glance;
 
 	/* The sampler thread's own. */
 	double hz, budget;
-	bool stacks;
+	bool stacks, glances;
 	pid_t supervisor;
 	struct governor governor;
 	bool governed;
@@ -157,6 +158,22 @@ static void put_self(struct recorder *r, struct frame *f, bool now)
 		  (int64_t)((r->governed ? governor_hz(&r->governor) : r->hz) * 1000));
 }
 
+static void take_glance(struct recorder *r, const struct frame *f)
+{
+	if (!r->glances)
+		return;
+	pthread_mutex_lock(&r->lock);
+	glance_frame(&r->glance, f);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void recorder_glance(struct recorder *r, struct glance *ret)
+{
+	pthread_mutex_lock(&r->lock);
+	*ret = r->glance;
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void tick(struct recorder *r, bool last)
 {
 	struct frame *f = queue_take(&r->queue);
@@ -172,6 +189,7 @@ static void tick(struct recorder *r, bool last)
 		sampler_all_due(r->sampler);
 	sampler_tick(r->sampler, f);
 	put_self(r, f, last || r->ticks == 1);
+	take_glance(r, f);
 	queue_push(&r->queue, f);
 }
 
@@ -317,6 +335,7 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 	r->hz = o->hz;
 	r->budget = o->budget;
 	r->stacks = o->stacks_hz > 0;
+	r->glances = o->glances;
 	r->others = -1;
 	r->supervisor = o->supervisor;
 	r->place = *o->place;

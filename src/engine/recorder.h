@@ -8,6 +8,7 @@
 #define SPOTTER_ENGINE_RECORDER_H
 
 #include "collect/collector.h"
+#include "engine/glance.h"
 #include "explain/verdict.h"
 #include "model/run.h"
 #include "record/store.h"
@@ -27,6 +28,7 @@ struct recorder_options {
 	const char *nvml;  /* GPU library to load, NULL: the usual one; must outlive the recorder */
 	const char *marks; /* folder of rings, removed at the end; NULL: none; must outlive it */
 	pid_t supervisor;  /* its CPU time counts as ours; 0: none */
+	bool glances;      /* recorder_glance() will be asked */
 };
 
 /* Starts both threads and returns at once: the file is created by the writer thread, so a slow disk
@@ -35,6 +37,9 @@ int recorder_start(const struct recorder_options *o, struct recorder **ret, stru
 /* Takes one sample now, from the calling thread's point of view before it returns: the last look at
  * a program that has ended and has not been reaped. Waits at most 100 ms. */
 void recorder_look(struct recorder *r);
+
+/* What the last tick saw; from any thread, without waiting for one. */
+void recorder_glance(struct recorder *r, struct glance *ret);
 
 struct recorder_end {
 	char path[PATH_MAX];         /* where the record is now; "" when there is none */

@@ -74,29 +74,38 @@ static const char *name_at(struct record *r, struct sqlite3_stmt *s, int at)
 	return name ? name : "?";
 }
 
-static int add_step(struct record *r, struct sqlite3_stmt *s)
+bool step_row(struct sqlite3_stmt *s, struct window_step *ret)
 {
 	int64_t begin = sqlite3_column_int64(s, 2), end = sqlite3_column_int64(s, 3);
 	int64_t wait = sqlite3_column_int64(s, 6), micro = sqlite3_column_int64(s, 7);
-	struct window_step *x;
 
 	if (!is_time(begin) || !is_time(end))
-		return 0;
+		return false;
 	if (sqlite3_column_type(s, 2) == SQLITE_NULL || begin > end)
 		begin = end;
+	*ret = (struct window_step){ .rank = rank_at(s, 0),
+				     .number = number_at(s, 1),
+				     .begin_ns = begin,
+				     .end_ns = end,
+				     .entity = entity_at(s, 4),
+				     .loss = value_at(s, 5),
+				     .data_wait = NAN };
+	if (sqlite3_column_type(s, 6) != SQLITE_NULL && wait >= 0)
+		ret->data_wait = (double)wait / 1e9;
+	ret->micro = micro > 0 && micro <= UINT32_MAX ? (uint32_t)micro : 0;
+	return true;
+}
+
+static int add_step(struct record *r, struct sqlite3_stmt *s)
+{
+	struct window_step row, *x;
+
+	if (!step_row(s, &row))
+		return 0;
 	x = vec_push(&r->marks.steps);
 	if (!x)
 		return -ENOMEM;
-	*x = (struct window_step){ .rank = rank_at(s, 0),
-				   .number = number_at(s, 1),
-				   .begin_ns = begin,
-				   .end_ns = end,
-				   .entity = entity_at(s, 4),
-				   .loss = value_at(s, 5),
-				   .data_wait = NAN };
-	if (sqlite3_column_type(s, 6) != SQLITE_NULL && wait >= 0)
-		x->data_wait = (double)wait / 1e9;
-	x->micro = micro > 0 && micro <= UINT32_MAX ? (uint32_t)micro : 0;
+	*x = row;
 	return 0;
 }
 

@@ -86,6 +86,34 @@ int marks_frame(struct record_writer *w, const struct frame *f)
 	return training_frame(&w->training, f, &sink, w);
 }
 
+int marks_step(struct record_writer *w, const struct window_step *s)
+{
+	return take_step(w, s);
+}
+
+int marks_phase(struct record_writer *w, const struct window_phase *p)
+{
+	uint32_t id = ++w->training.phases;
+	int r = begin_phase(w, id, p);
+
+	return r < 0 || !p->end_ns ? r : end_phase(w, id, p->end_ns);
+}
+
+int marks_scalar(struct record_writer *w, const struct window_scalar *s)
+{
+	return take_scalar(w, s);
+}
+
+int marks_setting(struct record_writer *w, const struct window_scalar *s)
+{
+	return take_setting(w, s);
+}
+
+int marks_source(struct record_writer *w, const struct window_scalar *s)
+{
+	return take_source(w, s);
+}
+
 /* Numbers beyond what SQLite has are nobody's steps. */
 static int64_t number_of(uint64_t n)
 {

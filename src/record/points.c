@@ -318,53 +318,84 @@ static int each_minute(struct record *r, const char *const *groups, size_t n, in
 	return ret;
 }
 
-static bool give_flats(struct record *r, struct flats *f,
-		       bool (*fn)(const struct record_sample *s, void *arg), void *arg)
+struct record_walk {
+	struct record *r;
+	VEC(const char *) groups;
+	struct flats flats;
+	size_t at;       /* of flats */
+	int64_t next_ns; /* where the next minute is looked for */
+};
+
+int record_walk_open(struct record *r, struct record_walk **ret)
 {
-	if (f->rows.n)
-		qsort(f->rows.v, f->rows.n, sizeof(*f->rows.v), by_time);
-	for (size_t i = 0; i < f->rows.n; i++) {
-		const struct flat *row = &f->rows.v[i];
-		const struct file_metric *m = &r->metrics.v[row->metric];
+	struct record_walk *w = calloc(1, sizeof(*w));
 
-		if (!fn(&(struct record_sample){ .t_ns = row->t_ns,
-						 .metric = m->known,
-						 .metric_name = m->name,
-						 .unit = m->unit,
-						 .entity = row->entity,
-						 .value = (double)row->raw * m->scale },
-			arg))
-			return false;
-	}
-	return true;
-}
-
-int record_each_sample(struct record *r, bool (*fn)(const struct record_sample *s, void *arg),
-		       void *arg)
-{
-	VEC(const char *) groups = { 0 };
-	struct flats flats = { 0 };
-	int64_t t = -(INT64_MAX / 4);
-	int ret = 0;
-
+	if (!w)
+		return -ENOMEM;
+	w->r = r;
+	w->next_ns = -(INT64_MAX / 4);
 	for (size_t i = 0; i < r->metrics.n; i++) {
 		const char **group;
 
 		if (!leads_group(r, i))
 			continue;
-		group = vec_push(&groups);
-		if (!group)
-			ret = -ENOMEM;
-		else
-			*group = r->metrics.v[i].group;
+		group = vec_push(&w->groups);
+		if (!group) {
+			record_walk_close(w);
+			return -ENOMEM;
+		}
+		*group = r->metrics.v[i].group;
 	}
-	while (ret >= 0) {
-		flats.rows.n = 0;
-		ret = each_minute(r, groups.v, groups.n, t, &flats, &t);
-		if (ret >= 0 && !give_flats(r, &flats, fn, arg))
+	*ret = w;
+	return 0;
+}
+
+void record_walk_close(struct record_walk *w)
+{
+	if (!w)
+		return;
+	vec_done(&w->groups);
+	vec_done(&w->flats.rows);
+	free(w);
+}
+
+int record_walk_next(struct record_walk *w, struct record_sample *ret)
+{
+	const struct flat *row;
+	const struct file_metric *m;
+
+	while (w->at >= w->flats.rows.n) {
+		int got;
+
+		w->at = w->flats.rows.n = 0;
+		got =
+		    each_minute(w->r, w->groups.v, w->groups.n, w->next_ns, &w->flats, &w->next_ns);
+		if (got < 0)
+			return got == -ENODATA ? 0 : got;
+		if (w->flats.rows.n)
+			qsort(w->flats.rows.v, w->flats.rows.n, sizeof(*w->flats.rows.v), by_time);
+	}
+	row = &w->flats.rows.v[w->at++];
+	m = &w->r->metrics.v[row->metric];
+	*ret = (struct record_sample){ .t_ns = row->t_ns,
+				       .metric = m->known,
+				       .metric_name = m->name,
+				       .unit = m->unit,
+				       .entity = row->entity,
+				       .value = (double)row->raw * m->scale };
+	return 1;
+}
+
+int record_each_sample(struct record *r, bool (*fn)(const struct record_sample *s, void *arg),
+		       void *arg)
+{
+	struct record_walk *w = NULL;
+	struct record_sample s;
+	int got = record_walk_open(r, &w);
+
+	while (got >= 0 && (got = record_walk_next(w, &s)) > 0)
+		if (!fn(&s, arg))
 			break;
-	}
-	vec_done(&groups);
-	vec_done(&flats.rows);
-	return ret == -ENODATA ? 0 : ret < 0 ? ret : 0;
+	record_walk_close(w);
+	return got < 0 ? got : 0;
 }

@@ -82,6 +82,8 @@ struct record {
 	struct mark_shelf marks;
 	unsigned damaged; /* blocks that could not be read and were left out */
 	char remark[280];
+	void (*on_read)(void *arg);
+	void *on_read_arg;
 };
 
 /* reader.c: a reader on a connection during a query on it, for virtual tables. record_close() leaves the
@@ -113,6 +115,9 @@ void stacks_done(struct record *r);
 
 /* mark_read.c */
 struct mark_shelf *marks_of(struct record *r);
+/* One step of a row that begins with rank, n, begin_ns, end_ns, entity, loss, data_wait_ns, micro; false: it makes no
+ * sense. */
+bool step_row(struct sqlite3_stmt *s, struct window_step *ret);
 void marks_stale(struct record *r);
 void marks_done(struct record *r);
 

@@ -239,6 +239,22 @@ struct sqlite3 *record_db(struct record *r)
 	return r->file.db;
 }
 
+static int tell_read(void *arg)
+{
+	struct record *r = arg;
+
+	r->on_read(r->on_read_arg);
+	return 0; /* go on */
+}
+
+void record_on_read(struct record *r, void (*fn)(void *arg), void *arg)
+{
+	r->on_read = fn;
+	r->on_read_arg = arg;
+	/* 500 steps of SQLite's machine are some tens of rows: about a millisecond with unpacking. */
+	sqlite3_progress_handler(r->file.db, fn ? 500 : 0, fn ? tell_read : NULL, r);
+}
+
 int64_t record_bytes(const struct record *r)
 {
 	struct stat st;

@@ -22,6 +22,8 @@ struct window record_window(struct record *r, int64_t from_ns, int64_t to_ns);
 int record_refresh(struct record *r);
 /* The connection, with `samples` and `rollups` registered; for `spotter sql` and exports. */
 struct sqlite3 *record_db(struct record *r);
+/* Calls fn now and then while something is read, for views of progress; NULL: nobody. */
+void record_on_read(struct record *r, void (*fn)(void *arg), void *arg);
 int64_t record_bytes(const struct record *r);
 /* What a person should know about this file ("3 damaged blocks were left out"), "" nothing. */
 const char *record_remark(struct record *r);
@@ -36,6 +38,12 @@ struct record_sample {
 	uint32_t entity;
 	double value;
 };
+/* The same one by one, for whoever goes through several records side by side. 1 with a sample, 0 at the
+ * end, -errno. About a minute of samples is in memory. A record has one walk at a time. */
+struct record_walk;
+int record_walk_open(struct record *r, struct record_walk **ret);
+int record_walk_next(struct record_walk *w, struct record_sample *ret);
+void record_walk_close(struct record_walk *w);
 int record_each_sample(struct record *r, bool (*fn)(const struct record_sample *s, void *arg),
 		       void *arg);
 

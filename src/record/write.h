@@ -123,6 +123,12 @@ void stacks_free(struct stack_slot *s);
 
 /* mark_write.c: both 0 or -errno. */
 int marks_frame(struct record_writer *w, const struct frame *f);
+/* The same of what is known as a whole already. All 0 or -errno. */
+int marks_step(struct record_writer *w, const struct window_step *s);
+int marks_phase(struct record_writer *w, const struct window_phase *p);
+int marks_scalar(struct record_writer *w, const struct window_scalar *s);
+int marks_setting(struct record_writer *w, const struct window_scalar *s);
+int marks_source(struct record_writer *w, const struct window_scalar *s);
 /* PENDING_STEP, _PHASE, _PHASE_END, _SCALAR, _SETTING, _SOURCE. */
 int marks_write(struct record_writer *w, const struct pending *p);
 

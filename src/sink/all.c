@@ -9,12 +9,22 @@
 #include <string.h>
 
 extern const struct sink_type csv_sink, jsonl_sink, tensorboard_sink, perfetto_sink,
-    speedscope_sink, collapsed_sink;
-extern const struct sink_type steps_csv_sink; /* csv by steps: not one to choose by name */
+    speedscope_sink, collapsed_sink, parquet_sink, openmetrics_sink;
+/* By steps: --what steps chooses them. */
+extern const struct sink_type steps_csv_sink, steps_parquet_sink;
 
 const struct sink_type *const sinks[] = {
-	&csv_sink,        &jsonl_sink,     &tensorboard_sink, &perfetto_sink,
-	&speedscope_sink, &collapsed_sink, &steps_csv_sink,   NULL,
+	&csv_sink,
+	&jsonl_sink,
+	&tensorboard_sink,
+	&perfetto_sink,
+	&speedscope_sink,
+	&collapsed_sink,
+	&parquet_sink,
+	&openmetrics_sink,
+	&steps_csv_sink,
+	&steps_parquet_sink,
+	NULL,
 };
 
 const struct sink_type *sink_by_name(const char *name)

@@ -21,10 +21,10 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/proto.h"
 #include "base/vec.h"
 #include "model/gpu_tag.h"
 #include "model/stack_text.h"
-#include "sink/proto.h"
 
 #include <errno.h>
 #include <math.h>

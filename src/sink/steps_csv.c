@@ -11,156 +11,94 @@
  */
 #include "sink/sink.h"
 
-#include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/vec.h"
-#include "model/step_usage.h"
+#include "sink/step_table.h"
 
-#include <errno.h>
-#include <math.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 100 };
-
-/* A step whose row waits for what is said behind it: with step(), scalars come after their step. */
-struct pending {
-	struct window_step step;
-	double values[COLUMNS_MAX];
-};
-
 struct steps_csv {
-	const char *columns[COLUMNS_MAX]; /* borrowed from the window */
-	size_t n_columns;
-	VEC(struct pending) pending; /* one a process */
+	struct step_table table;
+	struct buf *out; /* of the call at hand */
 };
-
-static size_t column_of(const struct steps_csv *st, const char *name)
-{
-	size_t i = 0;
-
-	while (i < st->n_columns && strcmp(st->columns[i], name) != 0)
-		i++;
-	return i;
-}
 
 static int steps_begin(void *state, const struct sink_source *src, struct buf *out)
 {
 	struct steps_csv *st = state;
-	const struct window *w = src->window;
-	size_t n = 0;
-	const struct window_scalar *s = w && w->ops->scalars ? w->ops->scalars(w->src, &n) : NULL;
 
-	for (size_t i = 0; i < n && st->n_columns < COLUMNS_MAX; i++)
-		if (s[i].name && column_of(st, s[i].name) == st->n_columns)
-			st->columns[st->n_columns++] = s[i].name;
-	buf_str(out, "time,seconds,rank,pid,step,step_time,data_wait,batches,loss,cpu_cores,memory,"
-		     "gpu_busy,gpu_memory,gpu_power");
-	for (size_t i = 0; i < st->n_columns; i++) {
+	step_table_begin(&st->table, src);
+	buf_str(out, "time,seconds,rank,pid,step");
+	for (int i = 0; i < STEP_FIGURES; i++)
+		buf_printf(out, ",%s", step_figure_names[i]);
+	for (size_t i = 0; i < st->table.n_columns; i++) {
 		buf_char(out, ',');
-		csv_field(out, st->columns[i], strlen(st->columns[i]));
+		csv_field(out, st->table.columns[i], strlen(st->table.columns[i]));
 	}
 	buf_char(out, '\n');
 	return 0;
-}
-
-static struct pending *pending_of(struct steps_csv *st, uint32_t entity)
-{
-	for (size_t i = 0; i < st->pending.n; i++)
-		if (st->pending.v[i].step.entity == entity)
-			return &st->pending.v[i];
-	return NULL;
 }
 
 static int steps_scalar(void *state, const struct sink_source *src, const struct window_scalar *s,
 			struct buf *out)
 {
 	struct steps_csv *st = state;
-	struct pending *p = pending_of(st, s->entity);
-	size_t column = s->name ? column_of(st, s->name) : st->n_columns;
 
 	(void)src;
 	(void)out;
-	if (p && column < st->n_columns && p->step.number == s->step)
-		p->values[column] = s->value;
+	step_table_scalar(&st->table, s);
 	return 0;
 }
 
-static void put_row(const struct steps_csv *st, const struct sink_source *src,
-		    const struct pending *p, struct buf *out)
+static int put_row(const struct step_row *row, void *arg)
 {
-	const struct window_step *s = &p->step;
-	const struct entity *e = entity_find(src->entities, s->entity);
-	struct step_usage u = { NAN, NAN, 0, NAN, NAN, NAN, NAN };
-	bool timed = s->begin_ns < s->end_ns;
+	const struct steps_csv *st = arg;
+	struct buf *out = st->out;
 	char time[32];
-	double parts[8];
 
-	if (src->window)
-		step_usage(src->window, s, &u);
-	clock_iso(sink_wall_ns(src->run, s->end_ns), time, sizeof(time));
+	clock_iso(row->wall_ns, time, sizeof(time));
 	buf_printf(out, "%s,", time);
-	csv_number(out, ((double)s->end_ns - (double)src->run->started_mono_ns) / 1e9);
+	csv_number(out, row->seconds);
 	buf_char(out, ',');
-	if (s->rank >= 0)
-		buf_printf(out, "%d", s->rank);
+	if (row->step->rank >= 0)
+		buf_printf(out, "%d", row->step->rank);
 	buf_char(out, ',');
-	if (e)
-		buf_printf(out, "%lld", (long long)e->key);
-	buf_printf(out, ",%llu,", (unsigned long long)s->number);
-	csv_number(out, timed ? ((double)s->end_ns - (double)s->begin_ns) / 1e9 : NAN);
-	parts[0] = s->data_wait;
-	parts[1] = s->micro ? s->micro : NAN;
-	parts[2] = s->loss;
-	parts[3] = u.cores;
-	parts[4] = u.memory;
-	parts[5] = u.gpu_busy;
-	parts[6] = u.gpu_memory;
-	parts[7] = u.gpu_power;
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+	if (row->process)
+		buf_printf(out, "%lld", (long long)row->process->key);
+	buf_printf(out, ",%llu", (unsigned long long)row->step->number);
+	for (int i = 0; i < STEP_FIGURES; i++) {
 		buf_char(out, ',');
-		csv_number(out, parts[i]);
+		csv_number(out, row->figures[i]);
 	}
-	for (size_t i = 0; i < st->n_columns; i++) {
+	for (size_t i = 0; i < st->table.n_columns; i++) {
 		buf_char(out, ',');
-		csv_number(out, p->values[i]);
+		csv_number(out, row->scalars[i]);
 	}
 	buf_char(out, '\n');
+	return 0;
 }
 
 static int steps_step(void *state, const struct sink_source *src, const struct window_step *s,
 		      struct buf *out)
 {
 	struct steps_csv *st = state;
-	struct pending *p = pending_of(st, s->entity);
 
-	if (p)
-		put_row(st, src, p, out);
-	else
-		p = vec_push(&st->pending);
-	if (!p)
-		return -ENOMEM;
-	p->step = *s;
-	for (size_t i = 0; i < COLUMNS_MAX; i++)
-		p->values[i] = NAN;
-	return 0;
+	st->out = out;
+	return step_table_step(&st->table, src, s, put_row, st);
 }
 
 static int steps_end(void *state, const struct sink_source *src, struct buf *out)
 {
 	struct steps_csv *st = state;
 
-	for (size_t i = 0; i < st->pending.n; i++)
-		put_row(st, src, &st->pending.v[i], out);
-	st->pending.n = 0;
-	return 0;
+	st->out = out;
+	return step_table_end(&st->table, src, put_row, st);
 }
 
 static void steps_csv_done(void *state)
 {
 	struct steps_csv *st = state;
 
-	vec_done(&st->pending);
+	step_table_done(&st->table);
 }
 
 const struct sink_type steps_csv_sink = {

@@ -17,9 +17,10 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/proto.h"
 #include "base/vec.h"
 #include "model/gpu_tag.h"
-#include "sink/proto.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,45 +54,28 @@ struct series {
 };
 
 struct tensorboard {
-	uint32_t crc[256];
 	uint64_t step;              /* the one that ended last */
 	int64_t told_ns, latest_ns; /* when figures of the machine were told, and came, last */
 	VEC(struct series) series;
 };
 
-/* Castagnoli, reflected. */
-static void make_crc(uint32_t *table)
+static uint32_t masked_crc(const void *p, size_t n)
 {
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t c = i;
+	uint32_t c = crc32c(0, p, n);
 
-		for (int k = 0; k < 8; k++)
-			c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-		table[i] = c;
-	}
-}
-
-static uint32_t masked_crc(const uint32_t *table, const void *p, size_t n)
-{
-	const unsigned char *s = p;
-	uint32_t c = ~0u;
-
-	for (size_t i = 0; i < n; i++)
-		c = table[(c ^ s[i]) & 0xff] ^ c >> 8;
-	c = ~c;
 	return (c >> 15 | c << 17) + 0xa282ead8u;
 }
 
-static void put_record(const struct tensorboard *tb, const struct buf *event, struct buf *out)
+static void put_record(const struct buf *event, struct buf *out)
 {
 	uint64_t length = event->len;
-	uint32_t crc = masked_crc(tb->crc, &length, sizeof(length));
+	uint32_t crc = masked_crc(&length, sizeof(length));
 
 	out->failed |= event->failed;
 	buf_put(out, &length, sizeof(length));
 	buf_put(out, &crc, sizeof(crc));
 	buf_put(out, buf_text(event), event->len);
-	crc = masked_crc(tb->crc, buf_text(event), event->len);
+	crc = masked_crc(buf_text(event), event->len);
 	buf_put(out, &crc, sizeof(crc));
 }
 
@@ -100,8 +84,8 @@ static void begin_event(const struct sink_source *src, int64_t t_ns, struct buf 
 	proto_double(event, EVENT_WALL, (double)sink_wall_ns(src->run, t_ns) / 1e9);
 }
 
-static void put_value(const struct tensorboard *tb, const struct sink_source *src, int64_t t_ns,
-		      uint64_t step, const char *tag, double v, struct buf *out)
+static void put_value(const struct sink_source *src, int64_t t_ns, uint64_t step, const char *tag,
+		      double v, struct buf *out)
 {
 	auto_done(buf) struct buf event = { 0 }, summary = { 0 }, value = { 0 };
 
@@ -115,7 +99,7 @@ static void put_value(const struct tensorboard *tb, const struct sink_source *sr
 	begin_event(src, t_ns, &event);
 	proto_int(&event, EVENT_STEP, step);
 	proto_message(&event, EVENT_SUMMARY, &summary);
-	put_record(tb, &event, out);
+	put_record(&event, out);
 }
 
 static const char *tag_of(int32_t rank, const char *name, char *buf, size_t size)
@@ -130,12 +114,11 @@ static const char *tag_of(int32_t rank, const char *name, char *buf, size_t size
 static int tensorboard_begin(void *state, const struct sink_source *src, struct buf *out)
 {
 	auto_done(buf) struct buf event = { 0 };
-	struct tensorboard *tb = state;
 
-	make_crc(tb->crc);
+	(void)state;
 	begin_event(src, src->run->started_mono_ns, &event);
 	proto_text(&event, EVENT_VERSION, "brain.Event:2");
-	put_record(tb, &event, out);
+	put_record(&event, out);
 	return 0;
 }
 
@@ -147,13 +130,13 @@ static int tensorboard_step(void *state, const struct sink_source *src, const st
 
 	if (s->rank <= 0)
 		tb->step = s->number;
-	put_value(tb, src, s->end_ns, s->number, tag_of(s->rank, "loss", tag, sizeof(tag)), s->loss,
+	put_value(src, s->end_ns, s->number, tag_of(s->rank, "loss", tag, sizeof(tag)), s->loss,
 		  out);
 	if (s->begin_ns < s->end_ns)
-		put_value(tb, src, s->end_ns, s->number,
+		put_value(src, s->end_ns, s->number,
 			  tag_of(s->rank, "spotter/step_time_s", tag, sizeof(tag)),
 			  ((double)s->end_ns - (double)s->begin_ns) / 1e9, out);
-	put_value(tb, src, s->end_ns, s->number,
+	put_value(src, s->end_ns, s->number,
 		  tag_of(s->rank, "spotter/data_wait_s", tag, sizeof(tag)), s->data_wait, out);
 	return 0;
 }
@@ -163,8 +146,9 @@ static int tensorboard_scalar(void *state, const struct sink_source *src,
 {
 	char tag[TAG_BYTES];
 
+	(void)state;
 	if (s->name)
-		put_value(state, src, s->t_ns, s->step, tag_of(s->rank, s->name, tag, sizeof(tag)),
+		put_value(src, s->t_ns, s->step, tag_of(s->rank, s->name, tag, sizeof(tag)),
 			  s->value, out);
 	return 0;
 }
@@ -224,7 +208,7 @@ static void tell_series(struct tensorboard *tb, const struct sink_source *src, i
 			x->t_ns = t_ns;
 		}
 		if (series_tag(src, x->row, x->entity, tag, sizeof(tag)))
-			put_value(tb, src, t_ns, tb->step, tag, value, out);
+			put_value(src, t_ns, tb->step, tag, value, out);
 	}
 	tb->told_ns = t_ns;
 }

@@ -78,7 +78,7 @@ def test_setup_0_names_sudo_for_an_ordinary_user(tmp_path):
     code, err, log = Machine(tmp_path, uid=1000).setup("build", SETUP="0")
     assert code == 1 and log == ""
     assert "sudo apt-get install -y --no-install-recommends gcc libc6-dev meson ninja-build pkg-config " \
-           "libsqlite3-dev libzstd-dev libncurses-dev" in err
+           "libsqlite3-dev libzstd-dev libncurses-dev libjansson-dev libmicrohttpd-dev" in err
 
 
 def test_check_is_what_plain_make_says(tmp_path):

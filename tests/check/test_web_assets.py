@@ -62,6 +62,22 @@ def test_charts_where_they_are(web):
     assert b"/*! uPlot\nas you like * /\n*/\nvar uPlot=1;\n(function" in unquote(text)  # with the terms it comes under
 
 
+def test_the_dashboards_own(web):
+    """A script of its own, and a style that has the report's in it; without it both are there, and empty."""
+    def asset(text, name):
+        return unquote(re.search(name + r" = \{(.*?),\n\t(\d+), \"([^\"]+)\",\n\};", text, re.S)[1])
+    bare = embed(web)[2]
+    assert asset(bare, "asset_serve") == b'(function () {\n"use strict";\n}());\n'
+    assert asset(bare, "asset_serve_style") == asset(bare, "asset_style")
+    (web / "web/serve").mkdir()
+    (web / "web/serve/10-x.js").write_text("const two = 2;\n")  # the report's script has a `two` of its own
+    (web / "web/serve/serve.css").write_text("b {}\n")
+    text = embed(web)[2]
+    assert b"const two = 2;" in asset(text, "asset_serve") and b"const two = 2;" not in asset(text, "asset_script")
+    assert asset(text, "asset_serve_style") == asset(text, "asset_style") + b"b {}\n"
+    assert str(web / "web/serve/10-x.js") in (web / "out.d").read_text()
+
+
 @pytest.mark.parametrize("name, text, words", [
     ("30-c.js", "const x = '</script>';\n", "</script"),
     ("30-c.js", "const x = '<!--';\n", "<!--"),

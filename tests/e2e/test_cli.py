@@ -23,10 +23,14 @@ MISUSE = {
     "report": [["a", "b"], ["--for", "1y"]],
     "compare": [[], ["a"], ["a", "b", "c"], ["--nope", "a", "b"]],
     "top": [["a", "b"], ["--count", "0"], ["--every", "never"], ["--once", "--plain"]],
+    "serve": [["x"], ["--port", "70000"], ["--port", "http"], ["--listen", "example.com"], ["--listen", ""]],
     "runs": [["x"], ["--max-size", "lots"]],
     "rm": [[], ["-x", "a"]],
     "sql": [[], ["a", "b", "c"]],
     "export": [["--to", "xls"], [], ["a", "b", "--to", "csv"]],
+    "merge": [[], ["a"], ["--nope", "a", "b"]],
+    "agent": [["x"], ["--listen", "nowhere:port"], ["--nope"]],
+    "fleet": [["x"], [], ["--since", "long", "--prometheus", "http://127.0.0.1:1"], ["--nope"]],
     "doctor": [["x"], ["--capture"], ["--capture", "a", "--json"]],
     "smi": [["--nope"], ["-lms"]],
     "metrics": [["a", "b"]],
@@ -218,8 +222,8 @@ def test_bash_completes(run, tree, build):
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
     assert set(lines[0].split()) == set(commands(tree)) | {"--help", "--version"}
-    assert lines[1:] == ["why", "--for --from --to --facts --json --color --help", "csv jsonl tensorboard perfetto speedscope collapsed",
-                         "csv", "always", "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
+    assert lines[1:] == ["why", "--for --from --to --facts --json --color --help",
+                         "csv parquet jsonl tensorboard perfetto speedscope collapsed openmetrics", "csv", "always", "psi.io.some psi.io.full", "bash zsh fish", "short", "/dev", lines[-1]]
     assert "basename" in lines[-1]
 
 
@@ -254,7 +258,7 @@ def test_fish_completes(spotter, build):
                           env=spotter.env | {"PATH": f"{build}:{os.environ['PATH']}"})
     assert done.stderr == ""
     words = [[line.split("\t")[0] for line in part.split("\n") if line] for part in done.stdout.split("#\n")[1:]]
-    assert words == [["why"], ["--json"], ["collapsed", "csv", "jsonl", "perfetto", "speedscope", "tensorboard"],
+    assert words == [["why"], ["--json"], ["collapsed", "csv", "jsonl", "openmetrics", "parquet", "perfetto", "speedscope", "tensorboard"],
                      ["psi.io.full", "psi.io.some"], ["why"]]
 
 

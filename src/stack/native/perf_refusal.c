@@ -44,8 +44,10 @@ void perf_refusal_words(int code, long long paranoid, struct err *e)
 		err_set(e, -EPERM,
 			"may not sample running threads: a seccomp filter (container) or security "
 			"module refuses perf_event_open");
-		err_hint(e, "start the container with --cap-add PERFMON, or with --security-opt "
-			    "seccomp=PROFILE where PROFILE allows perf_event_open");
+		err_hint(
+		    e,
+		    "start the container with --cap-add PERFMON (older Docker, Podman: SYS_ADMIN), "
+		    "or with --security-opt seccomp=PROFILE where PROFILE allows perf_event_open");
 	} else {
 		err_set(e, code, "cannot sample running threads: %s",
 			err_name(code, name, sizeof(name)));

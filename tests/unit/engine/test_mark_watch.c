@@ -181,6 +181,34 @@ static void test_later_ones_are_found(void **state)
 	assert_int_equal(f.marks.v[0].entity, 102);
 }
 
+/* How many ranks there are is said once, before the rest. */
+static void test_world(void **state)
+{
+	struct ring *r;
+
+	(void)state;
+	setenv("RANK", "1", 1);
+	setenv("WORLD_SIZE", "4", 1);
+	r = ring_of(1);
+	unsetenv("RANK");
+	unsetenv("WORLD_SIZE");
+	open_watch();
+	ring_put(r, MARK_STEP, 0, 1, 0, clock_mono_ns());
+	begin_frame();
+	life(LIFE_BORN, 1);
+	mark_watch_tick(watch, &f, false);
+	assert_int_equal(f.marks.n, 2);
+	assert_int_equal(f.marks.v[0].type, SAID_SETTING);
+	assert_string_equal(frame_text(&f, f.marks.v[0].name), "world_size");
+	assert_true(f.marks.v[0].value == 4 && f.marks.v[0].rank == 1);
+	assert_int_equal(f.marks.v[1].type, SAID_STEP);
+	ring_put(r, MARK_STEP, 0, 2, 0, clock_mono_ns());
+	begin_frame();
+	mark_watch_tick(watch, &f, false);
+	assert_int_equal(f.marks.n, 1);
+	ring_close(r);
+}
+
 static void test_lost(void **state)
 {
 	struct ring *r = ring_of(1);
@@ -419,11 +447,17 @@ int main(void)
 {
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		EACH(test_reads_all),      EACH(test_later_ones_are_found),
-		EACH(test_lost),           EACH(test_bounded),
-		EACH(test_last_takes_all), EACH(test_strangers_and_the_ended),
-		EACH(test_garbage),        EACH(test_close_removes),
-		EACH(test_none),           EACH(test_sweep),
+		EACH(test_reads_all),
+		EACH(test_later_ones_are_found),
+		EACH(test_lost),
+		EACH(test_bounded),
+		EACH(test_world),
+		EACH(test_last_takes_all),
+		EACH(test_strangers_and_the_ended),
+		EACH(test_garbage),
+		EACH(test_close_removes),
+		EACH(test_none),
+		EACH(test_sweep),
 		EACH(test_make),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/proto.h"
+#include "base/proto.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -22,6 +22,12 @@ void proto_int(struct buf *out, unsigned field, uint64_t v)
 
 /* Little-endian, as is every machine we run on. */
 void proto_double(struct buf *out, unsigned field, double v)
+{
+	key(out, field, TYPE_64);
+	buf_put(out, &v, sizeof(v));
+}
+
+void proto_fixed64(struct buf *out, unsigned field, uint64_t v)
 {
 	key(out, field, TYPE_64);
 	buf_put(out, &v, sizeof(v));
