@@ -24,10 +24,11 @@ NAN = math.nan
 NAME_BYTES = 63
 NAMES = 1000  # a process; the ring holds 1024
 
-# Whoever knows best counts the steps: the user, then a trainer's callbacks, then an optimizer's hook.
-HOOK, FRAMEWORK, USER = 1, 2, 3
+# Whoever knows best counts the steps: the user, then a trainer's callbacks (which know epochs and evaluations, too),
+# then an engine that steps an optimizer for the program, then the optimizer's hook.
+HOOK, ENGINE, FRAMEWORK, USER = 1, 2, 3, 4
 
-_PLACE = "_spotter_marks_2"  # 2: what two copies of this file must agree on
+_PLACE = "_spotter_marks_3"  # 3: what two copies of this file must agree on
 
 
 def _library_file() -> Optional[str]:

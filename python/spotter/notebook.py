@@ -4,6 +4,7 @@
 A recorder, a process of its own, watches the kernel from outside while the cell runs; a chart below the cell is
 redrawn once a second, and at the end there is the verdict. See docs/notebook.md."""
 import argparse
+import ast
 import os
 import re
 import shlex
@@ -165,6 +166,24 @@ def _run_cell(shell: Any, cell: str) -> None:
     raise error
 
 
+def _futures(lines: List[str]) -> int:
+    """How many of these lines there are up to the end of the last `from __future__ import`; 0: there is none."""
+    found = 0
+    if not any(line.startswith("from __future__") for line in lines):
+        return found
+    for count in range(1, len(lines) + 1):
+        try:
+            body = ast.parse("".join(lines[:count])).body
+        except SyntaxError:
+            continue  # in the middle of a statement, or one of IPython's own
+        for statement in body:
+            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+                found = statement.end_lineno or found
+            elif not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
+                return found  # no docstring: from here on there can be none
+    return found
+
+
 @magics_class
 class SpotterMagics(Magics):  # type: ignore[misc]
     """%spotter and %%spotter."""
@@ -211,15 +230,17 @@ class SpotterMagics(Magics):  # type: ignore[misc]
                 session.end()
 
     def awaiting(self, lines: List[str]) -> List[str]:
-        """A transformer of input: `%%spotter` on top of a cell that awaits becomes a call in its first line, and the
-        shell runs the rest as it runs any such cell. (A magic is called from within the event loop, and cannot wait
-        for what needs that loop.) Asked more than once for a cell."""
+        """A transformer of input: `%%spotter` on top of a cell that awaits becomes a call in its first line (behind
+        what is imported from __future__, which wants to be first), and the shell runs the rest as it runs any such
+        cell. (A magic is called from within the event loop, and cannot wait for what needs that loop.) Asked more than
+        once for a cell."""
         try:
             if not lines or not re.match("%%spotter( |$)", lines[0].rstrip()):
                 return lines
             call = "get_ipython().magics_manager.registry['%s'].begin_cell(%r)\n" % (
                 type(self).__name__, lines[0].rstrip()[len("%%spotter"):])
-            changed = [call, *lines[1:]]
+            first = 1 + _futures(lines[1:])
+            changed = [*lines[1:first], call, *lines[first:]]  # all behind it keep their numbers
             whole = "".join(changed)
             awaits = self.shell.should_run_async(whole, transformed_cell=self.shell.transform_cell(whole))
             return changed if awaits else lines

@@ -89,18 +89,22 @@ def pythons():
 def needs(python, *modules):
     """Skips with a reason unless this Python can import them."""
     wanted = ", ".join(modules)
-    code = f"import {wanted}"
-    if not python or not shutil.which(python) or subprocess.run(
-            [python, "-c", code], capture_output=True, env=dict(os.environ, KERAS_BACKEND="jax")).returncode:
+    if not python or not shutil.which(python) or not can(python, f"import {wanted}"):
         pytest.skip(f"{wanted}: not importable by {python}")
     return python
 
 
-def python_with(*modules):
-    """The first of $SPOTTER_TEST_PYTHONS (separated by colons) that has them, or the one that runs the tests."""
-    for python in filter(None, os.environ.get("SPOTTER_TEST_PYTHONS", "").split(":")):
-        code = f"import {', '.join(modules)}"
-        if not subprocess.run([python, "-c", code], capture_output=True,
-                              env=dict(os.environ, KERAS_BACKEND="jax")).returncode:
+def can(python, code, **env):
+    """Whether it runs this without an error."""
+    return not subprocess.run([python, "-c", code], capture_output=True,
+                              env=dict(os.environ, **{"KERAS_BACKEND": "jax", **env})).returncode
+
+
+def python_with(*modules, also="", **env):
+    """The first of $SPOTTER_TEST_PYTHONS (separated by colons) that has them, or the one that runs the tests; `also`: a
+    statement that must hold there, too."""
+    code = f"import {', '.join(modules)}; {also}"
+    for python in [*filter(None, os.environ.get("SPOTTER_TEST_PYTHONS", "").split(":")), sys.executable]:
+        if shutil.which(python) and can(python, code, **env):
             return python
-    return needs(sys.executable, *modules)
+    pytest.skip(f"{', '.join(modules)} {also}: no Python here has it; $SPOTTER_TEST_PYTHONS names others")

@@ -91,11 +91,16 @@ def test_transformers(world):
 
 KERAS = """
 import os, sys, json
-os.environ.setdefault("KERAS_BACKEND", "jax")
-import keras, numpy
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy
+if os.environ["KERAS_BACKEND"] == "tf.keras":
+    del os.environ["KERAS_BACKEND"]
+    from tensorflow import keras
+else:
+    import keras
 class Count(keras.callbacks.Callback):
     losses = []
-    def on_train_batch_end(self, batch, logs=None): self.losses.append(logs["loss"])
+    def on_train_batch_end(self, batch, logs=None): self.losses.append(float(logs["loss"]))
 count = Count()
 mine = {"none": [], "sync": [count], "ours": [count]}[sys.argv[1]]
 if sys.argv[1] == "ours":
@@ -109,9 +114,19 @@ print(json.dumps([int(model.optimizer.iterations), count.losses]))
 """
 
 
-@pytest.mark.parametrize("how,execution", [("none", 1), ("sync", 1), ("ours", 1), ("sync", 3)])
-def test_keras(world, how, execution):
-    done = world.run(KERAS, how, execution, python=python_with("keras", "jax"))
+def keras_python(backend):
+    if backend == "tf.keras":
+        return python_with("tensorflow", also="assert tensorflow.keras.__version__ < '3'")
+    return python_with("keras", backend, also="assert keras.__version__ >= '3'", KERAS_BACKEND=backend)
+
+
+@pytest.mark.parametrize("backend,how,execution", [
+    ("jax", "none", 1), ("jax", "sync", 1), ("jax", "ours", 1), ("jax", "sync", 3), ("torch", "sync", 1),
+    ("tensorflow", "none", 1), ("tensorflow", "sync", 3), ("tf.keras", "none", 1), ("tf.keras", "ours", 1),
+    ("tf.keras", "sync", 3)])
+def test_keras(world, backend, how, execution):
+    """Keras 3 on each of its backends; Keras 2, which is what tensorflow.keras was until 2.15."""
+    done = world.run(KERAS, how, execution, python=keras_python(backend), env=dict(world.env, KERAS_BACKEND=backend))
     iterations, losses = done.said[-1]
     steps = of(done.marks, "step")
     assert iterations == 12
@@ -139,8 +154,84 @@ def test_jax_compile_time(world):
     assert [m for m in of(done.marks, "scalar") if m.name == "jax.compile_seconds" and m.value > 0]
 
 
+DEEPSPEED = """
+import json, os, sys, warnings; warnings.simplefilter("ignore")
+os.environ.update(DS_ACCELERATOR="cpu", RANK="0", LOCAL_RANK="0", WORLD_SIZE="1")
+import deepspeed, torch
+from torch.utils.data import DataLoader
+deepspeed.ops.__compatible_ops__.clear()  # which would be compiled now, for minutes
+deepspeed.init_distributed("gloo", auto_mpi_discovery=False, init_method="file://" + os.path.abspath("meeting"),
+                           rank=0, world_size=1)
+model = torch.nn.Linear(4, 1)
+engine = deepspeed.initialize(
+    model=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.01),
+    config={"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
+            "zero_optimization": {"stage": int(sys.argv[1])}, "zero_allow_untested_optimizer": True})[0]
+loader = DataLoader([torch.randn(4) for i in range(32)], batch_size=4, num_workers=1)
+losses = []
+for epoch in range(2):
+    engine.train()
+    for batch in loader:
+        loss = (engine(batch) ** 2).mean()
+        engine.backward(loss)
+        engine.step()
+        losses.append(loss.item())
+    engine.eval()
+    with torch.no_grad():
+        for batch in DataLoader([torch.randn(4) for i in range(8)], batch_size=4): engine(batch)
+print()
+print(json.dumps([engine.global_steps, losses[1::2]]))
+"""
+
+
+@pytest.mark.parametrize("stage", [0, 1])
+def test_deepspeed(world, stage):
+    done = world.run(DEEPSPEED, stage, python=python_with("deepspeed", "torch"))
+    steps, losses = done.said[-1]
+    assert steps == 8 and [s.number for s in of(done.marks, "step")] == list(range(1, 9))
+    assert [s.value for s in of(done.marks, "step")] == pytest.approx(losses), "as the program computed it"
+    assert [m.name for m in of(done.marks, "source")] == ["deepspeed"]
+    assert len(of(done.marks, "micro_step")) == 8
+    assert [m.number for m in of(done.marks, "epoch")] == [1, 2]
+    assert [m.name for m in of(done.marks, "phase_begin")] == ["evaluate", "evaluate"]
+    settings = {m.name: m.value for m in of(done.marks, "setting")}
+    assert settings["dataloader.num_workers"] == 1 and settings["trainer.accumulate_grad_batches"] == 2
+
+
+MXNET = """
+import json
+import mxnet as mx
+from mxnet import autograd, gluon
+net = gluon.nn.Dense(1)
+net.initialize()
+whole = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}, update_on_kvstore=False)
+for i in range(5):
+    with autograd.record():
+        loss = (net(mx.nd.random.normal(shape=(8, 4))) ** 2).mean()
+    loss.backward()
+    if i % 2: whole.step(8)
+    else: whole.allreduce_grads(); whole.update(8)
+del whole
+again = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01})
+for i in range(2):
+    with autograd.record():
+        loss = (net(mx.nd.random.normal(shape=(8, 4))) ** 2).mean()
+    loss.backward()
+    again.step(8)
+print(json.dumps([loss.asscalar().item() > 0]))
+"""
+
+
+def test_mxnet(world):
+    """Retired in 2023. Where its wheel can still be imported: steps by either way, and a second Trainer takes over."""
+    done = world.run(MXNET, python=python_with("mxnet.gluon", also="mxnet.nd.ones(1).asscalar()"))
+    assert done.said == [[True]]
+    assert [s.number for s in of(done.marks, "step")] == list(range(1, 8))
+    assert [m.name for m in of(done.marks, "source")] == ["mxnet"]
+
+
 def test_mxnet_and_deepspeed_by_their_shape(world):
-    """Neither can be installed where Spotter is tested: packages of that shape, for what the hooks rely on."""
+    """Neither is installed on most machines: packages of that shape, for what the hooks rely on."""
     gluon = world.place / "mxnet" / "gluon"
     engine = world.place / "deepspeed" / "runtime"
     for folder in (gluon, engine):
@@ -149,7 +240,9 @@ def test_mxnet_and_deepspeed_by_their_shape(world):
         (folder.parent / "__init__.py").write_text("")
     (gluon / "trainer.py").write_text("class Trainer:\n    def step(self, n): return n\n")
     (engine / "engine.py").write_text("class DeepSpeedEngine:\n    global_steps = calls = 0\n    def step(self):\n"
-                                      "        self.calls += 1\n        self.global_steps = self.calls // 2\n")
+                                      "        self.calls += 1\n        self.global_steps = self.calls // 2\n"
+                                      "    def backward(self, loss): return loss / 2\n"
+                                      "    def gradient_accumulation_steps(self): return 2\n")
     done = world.run("""
         from mxnet.gluon.trainer import Trainer
         a, b = Trainer(), Trainer()
@@ -162,6 +255,9 @@ def test_mxnet_and_deepspeed_by_their_shape(world):
     done = world.run("""
         from deepspeed.runtime.engine import DeepSpeedEngine
         e = DeepSpeedEngine()
-        for i in range(6): e.step()
+        for i in range(6):
+            assert e.backward(loss=float(i)) == i / 2
+            e.step()
         """)
-    assert [s.number for s in of(done.marks, "step")] == [1, 2, 3] and len(of(done.marks, "micro_step")) == 3
+    assert [(s.number, s.value) for s in of(done.marks, "step")] == [(1, 1.0), (2, 3.0), (3, 5.0)]
+    assert len(of(done.marks, "micro_step")) == 3

@@ -125,13 +125,24 @@ get_ipython().run_cell("within = steps");
 steps"""
 
 
+FUTURE = '''%%spotter --name future
+"""What is there must stay first."""
+
+from __future__ import (
+    annotations)
+import asyncio
+def f(x: Later): pass
+await asyncio.sleep(0)
+f.__annotations__["x"]'''
+
+
 def test_a_cell_that_awaits(notebook, world):
     """Runs in the kernel's own event loop; what it raises is shown once, and ends the recording. A cell that it runs
     itself does not."""
     said = notebook("nbclient", "%load_ext spotter", AWAIT, "[within, steps]",
                     "%%spotter\nimport asyncio\nawait asyncio.sleep(0.1)\n1/0", "%%spotter on\nawait asyncio.sleep(0)",
-                    "%spotter", "%reload_ext spotter", "%%spotter --name again\nawait asyncio.sleep(0, 7)")
-    _, cell, after, failed, usage, idle, _, again = said["outputs"]
+                    "%spotter", "%reload_ext spotter", "%%spotter --name again\nawait asyncio.sleep(0, 7)", FUTURE)
+    _, cell, after, failed, usage, idle, _, again, future = said["outputs"]
     assert not [o for o in cell if o["output_type"] == "error"], cell
     assert [o["data"]["text/plain"] for o in cell if o["output_type"] == "execute_result"] == ["60"]
     chart, verdict = data(cell, "text/html")
@@ -143,8 +154,9 @@ def test_a_cell_that_awaits(notebook, world):
     assert "notebook.py" not in trace and "line 4" in re.sub("\\x1b[^m]*m", "", trace)
     assert "usage: %spotter on|off|why" in usage[0]["text"] and "not recording" in idle[0]["text"]
     assert "7" in data(again, "text/plain") and len(data(again, "text/html")) == 2
+    assert "'Later'" in data(future, "text/plain") and len(data(future, "text/html")) == 2, future
     records = [sql(file, "SELECT name FROM run")[0]["name"] for file in (world.place / "runs").glob("*.spot")]
-    assert sorted(records) == ["again", "later", "notebook"]
+    assert sorted(records) == ["again", "future", "later", "notebook"]
 
 
 def test_gpus_are_in_the_chart(notebook, world):

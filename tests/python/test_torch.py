@@ -340,6 +340,30 @@ for i in range(6):
     assert [m.value for m in of(done.marks, "scalar") if m.name == "amp.skipped_steps"] == [1]
 
 
+def test_a_scaled_loss_that_nobody_used(world):
+    """Another tensor at its address is another loss."""
+    done = world.plain("""
+        import json
+        from spotter import _marks
+        from spotter._hooks.torch_loop import Loop
+        class Tensor:
+            def __init__(self, value): self.value = value
+        loop = Loop(_marks.shared(), Tensor, lambda: True, lambda tensor: tensor.value)
+        used = Tensor(8.0)
+        loop.scaled(Tensor(1.0), used)
+        loop.backward(used)
+        losses = [_marks.shared().loss]
+        unused = Tensor(8.0)
+        loop.scaled(Tensor(1.0), unused)
+        at, found = id(unused), []
+        del unused
+        while len(found) < 1000 and (not found or id(found[-1]) != at): found.append(Tensor(2.0))
+        loop.backward(found[-1])
+        print(json.dumps(losses + [_marks.shared().loss]))
+    """)
+    assert done.said == [[1.0, 2.0]]
+
+
 def test_compiled_programs_have_the_same_graphs(train):
     code = """
 import json, sys

@@ -10,7 +10,7 @@ from test_torch import BEGIN, END, steps_are, torch_python, train  # noqa: F401 
 
 MANY = BEGIN + """
 import threading
-marks = sys._spotter_marks_2
+marks = sys._spotter_marks_3
 assert marks.open() and marks.fast.lane
 waits_seen = marks.fast.lane.waits_seen
 if sys.argv[1] == "slow":
@@ -113,7 +113,7 @@ for epoch in range(2):
 
 MODES = BEGIN + """
 from torch.overrides import TorchFunctionMode
-marks = sys._spotter_marks_2
+marks = sys._spotter_marks_3
 seen = []
 class Says(TorchFunctionMode):
     "Says that the data of a tensor is there; passes everything else on."
@@ -163,7 +163,7 @@ def test_a_default_device(train):
     done = train(BEGIN + """
 if not hasattr(torch, "set_default_device"): print(json.dumps(["old"])); sys.exit()
 torch.set_default_device("cpu")
-marks = sys._spotter_marks_2
+marks = sys._spotter_marks_3
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for batch in DataLoader(data, batch_size=8):
     optimizer.zero_grad(); loss = loss_of(batch); loss.backward(); optimizer.step()
@@ -182,7 +182,7 @@ assert marks.fast.lane.waits_seen() >= 3, marks.fast.lane.waits_seen()
 def test_ctrl_c_between_any_two_lines(train):
     """An interrupt behind each call of the quick way: the loop is run again, as in a notebook, and counts go on."""
     done = train(BEGIN + """
-marks = sys._spotter_marks_2
+marks = sys._spotter_marks_3
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 loader = DataLoader(data, batch_size=8)
 steps = 0

@@ -78,7 +78,8 @@ class Loop:
         self.fed = False                  # batches come from a DataLoader
         self.steps = 0
         self.skipped = 0
-        self.scaled_loss: Optional[Tuple[int, Optional[float]]] = None
+        self.scaled_loss: Optional[Tuple[Any, Optional[float]]] = None  # weak: the tensor; what it was before
+        self.lane_scaled: Any = None      # weak: the one that the quick way knows
         self.since_update = False         # the clock stepped since GradScaler.update
         self.current: Optional[Pass] = None
         self.evaluating: Optional[Pass] = None
@@ -100,8 +101,8 @@ class Loop:
         self.lane = None
         marks, one = self.marks, self.lane_pass
         at, number, loss, began_ns, since_update, scaled, scaled_loss = lane.leave()
-        if scaled:
-            self.scaled_loss = (scaled, scaled_loss)
+        if scaled and self.lane_scaled is not None:
+            self.scaled_loss = (self.lane_scaled, scaled_loss)
         if at == OUT:
             return OUT
         marks.loss = loss
@@ -120,7 +121,7 @@ class Loop:
         """The clock has stepped, and all is as it will be most of the time."""
         marks, one = self.marks, self.current
         if (marks.fast is None or marks.fast.lane is None or not self.facts or marks.pending
-                or marks.told != marks.source or marks.priority == _marks.FRAMEWORK or marks.evaluating
+                or marks.told != marks.source or marks.priority in (_marks.ENGINE, _marks.FRAMEWORK) or marks.evaluating
                 or self.evaluating or self.others or self.scaled_loss):
             return
         if one is None:
@@ -226,7 +227,7 @@ class Loop:
         else:
             self.backwards = 1  # a subclass may come here as another object for one call
         scaled, self.scaled_loss = self.scaled_loss, None
-        read = scaled[1] if scaled and scaled[0] == id(loss) else self.read_loss(loss)
+        read = scaled[1] if scaled and scaled[0]() is loss else self.read_loss(loss)
         marks.loss = _marks.NAN if read is None else read
         if self.evaluating:
             self.end_evaluation()
@@ -246,10 +247,12 @@ class Loop:
     def scaled(self, loss: Any, result: Any) -> None:
         """backward() will be called on what AMP multiplied; the loss is what it was before."""
         read = self.read_loss(loss)
+        known = weakref.ref(result)  # weak: another tensor may have its address when it is gone
         if self.lane is not None:
+            self.lane_scaled = known
             self.lane.scaled(result, _marks.NAN if read is None else read)
         else:
-            self.scaled_loss = (id(result), read)
+            self.scaled_loss = (known, read)
 
     def scaler_updated(self) -> None:
         """Once an iteration with AMP. A step that found infinities was left out, but it was an iteration."""
