@@ -154,6 +154,9 @@ static void take_rank(const struct values *e, struct job_env *ret)
 		ret->rank_source = sources[i].source;
 		ret->rank = rank;
 		ret->local_rank = number(e, sources[i].local);
+		/* srun --mpi=pmix: the rank is in PMIX_RANK, that on the machine in Slurm's own */
+		if (ret->local_rank < 0 && number(e, SLURM_PROCID) == rank)
+			ret->local_rank = number(e, SLURM_LOCALID);
 		ret->world = world > rank ? world : -1;
 		return;
 	}
@@ -242,6 +245,7 @@ void job_env_read(const char *text, size_t n, struct job_env *ret)
 
 	job_env_none(ret);
 	take(text, n, &e);
+	ret->pod = e.v[KUBERNETES_SERVICE_HOST] != NULL;
 	take_rank(&e, ret);
 	take_run(&e, ret);
 }

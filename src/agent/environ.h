@@ -14,6 +14,7 @@ enum rank_source { RANK_NONE, RANK_TORCH, RANK_MPI, RANK_SLURM, RANK_KUBERNETES 
 struct job_env {
 	enum rank_source rank_source;
 	int32_t rank, local_rank, world; /* -1: not said */
+	bool pod;                        /* of Kubernetes: with a host name of its own */
 	enum run_source source;          /* SOURCE_NONE: it names no run */
 	char run_id[RUN_ID_SIZE];        /* safe to show; "" with SOURCE_NONE */
 };

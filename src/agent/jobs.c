@@ -35,8 +35,9 @@ static void leave_out(struct jobs *j, const char *run_id, int32_t rank, double *
 		++*count;
 }
 
-static int run_place(struct jobs *j, const struct disc_rank *r)
+static int run_place(struct jobs *j, const struct disc_rank *r, uid_t uid)
 {
+	size_t same = 0;
 	int unused = -1;
 
 	for (int i = 0; i < VIEW_RUNS_MAX; i++) {
@@ -44,13 +45,15 @@ static int run_place(struct jobs *j, const struct disc_rank *r)
 			unused = i;
 		if (j->runs[i].used && strcmp(j->runs[i].v.id, r->run_id) == 0)
 			return i;
+		same += j->runs[i].used && j->runs[i].uid == uid;
 	}
-	if (unused < 0) {
+	if (unused < 0 || same >= view_share(uid, VIEW_RUNS_MAX)) {
 		leave_out(j, r->run_id, -2, &j->dropped_runs);
 		return -1;
 	}
 	j->runs[unused] = (struct job_run){
 		.used = true,
+		.uid = uid,
 		.v = { .source = r->source, .framework = "", .world = -1, .start_s = NAN },
 	};
 	text_copy(j->runs[unused].v.id, sizeof(j->runs[unused].v.id), r->run_id);
@@ -59,6 +62,8 @@ static int run_place(struct jobs *j, const struct disc_rank *r)
 
 static int rank_place(struct jobs *j, int run, int32_t rank, int32_t local)
 {
+	uid_t uid = j->runs[run].uid;
+	size_t same = 0;
 	int unused = -1;
 	struct view_rank *v;
 
@@ -71,8 +76,9 @@ static int rank_place(struct jobs *j, int run, int32_t rank, int32_t local)
 				v->local_rank = local;
 			return i;
 		}
+		same += j->ranks[i].used && j->runs[v->run].uid == uid;
 	}
-	if (unused < 0) {
+	if (unused < 0 || same >= view_share(uid, VIEW_RANKS_MAX)) {
 		leave_out(j, j->runs[run].v.id, rank, &j->dropped_ranks);
 		return -1;
 	}
@@ -195,7 +201,7 @@ static int take_ranks(struct jobs *j, const struct notes *n, const struct world 
 	for (size_t i = 0; i < j->found.v.n; i++) {
 		const struct disc_rank *r = &j->found.v.v[i];
 		const struct entity *root = entity_find(&w->entities, n->v.v[r->root].id);
-		int run = run_place(j, r);
+		int run = run_place(j, r, n->v.v[r->root].uid);
 		int *place = vec_push(&j->place);
 
 		*place = run < 0 ? -1 : rank_place(j, run, r->rank, r->local_rank);
@@ -282,6 +288,11 @@ struct hints {
 	struct notes *notes;
 };
 
+bool record_may_tell(const struct record_news *n, const struct note *x)
+{
+	return n->uid == 0 || (n->uid != NO_UID && n->uid == x->uid);
+}
+
 /* What a record says of processes: one is its program, others mark steps with a rank. */
 static void take_hints(const struct record_news *news, void *arg)
 {
@@ -292,13 +303,13 @@ static void take_hints(const struct record_news *news, void *arg)
 	if (!news->here || news->ended)
 		return;
 	x = note_of_pid(h->notes, news->pid);
-	if (x) {
+	if (x && record_may_tell(news, x)) {
 		x->record = news->serial;
 		text_copy(x->record_id, sizeof(x->record_id), news->id);
 	}
 	for (size_t i = 0; i < news->groups.n; i++) {
 		x = note_of_pid(h->notes, news->groups.v[i].pid);
-		if (x && news->groups.v[i].rank >= 0 && x->env.rank < 0)
+		if (x && news->groups.v[i].rank >= 0 && x->env.rank < 0 && record_may_tell(news, x))
 			x->rank_hint = news->groups.v[i].rank;
 	}
 }

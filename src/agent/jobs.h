@@ -16,6 +16,7 @@ enum { RUN_LINGER_S = 60, RECORD_WAIT_S = 240 };
 
 struct job_run {
 	bool used, seen;
+	uid_t uid; /* of the process it was first seen by */
 	struct view_run v;
 	int64_t gone_ns;  /* its last process; 0: it goes on */
 	int64_t ended_ns; /* ...and its record */
@@ -49,6 +50,9 @@ struct jobs {
 	int64_t now_ns, wall_ms;
 	double boot_wall_s; /* when the machine started, since 1970 */
 };
+
+/* A record tells of processes of its recorder's own user; root's may of anybody's. */
+bool record_may_tell(const struct record_news *n, const struct note *x);
 
 /* Finds runs and ranks and adds up what their processes used. 0 or -ENOMEM. */
 int jobs_tick(struct jobs *j, struct notes *n, const struct world *w, const struct frame *f,

@@ -30,6 +30,14 @@ static int rank_of_pid(const struct viewing *x, int64_t pid)
 	return j->place.v[j->procs.v[at].rank];
 }
 
+/* The same for a process that a record tells of; -1 as well where that is not for it to tell. */
+static int rank_told(const struct viewing *x, const struct record_news *n, int64_t pid)
+{
+	const struct note *note = note_of_pid(x->notes, pid);
+
+	return note && record_may_tell(n, note) ? rank_of_pid(x, pid) : -1;
+}
+
 static struct job_link *find_link(struct jobs *j, uint64_t serial, uint32_t entity, int32_t said)
 {
 	for (size_t i = 0; i < j->links.n; i++) {
@@ -61,14 +69,16 @@ static int run_of(struct viewing *x, const struct record_news *n)
 	if (l)
 		return l->run;
 	if (n->here)
-		rank = rank_of_pid(x, n->pid);
+		rank = rank_told(x, n, n->pid);
 	for (size_t i = 0; n->here && rank < 0 && i < n->groups.n; i++)
-		rank = rank_of_pid(x, n->groups.v[i].pid);
+		rank = rank_told(x, n, n->groups.v[i].pid);
 	/* In a container its pids are others: then the program is below the recorder. */
 	for (size_t i = 0; rank < 0 && i < x->jobs->procs.n; i++) {
 		const struct disc_proc *p = &x->jobs->procs.v[i];
 		int depth = 0;
 
+		if (!record_may_tell(n, &x->notes->v.v[i]))
+			continue;
 		for (int a = p->rank >= 0 ? p->parent : -1; a >= 0 && depth < 64;
 		     a = x->jobs->procs.v[a].parent, depth++)
 			if (x->notes->v.v[a].pid == n->recorder)
@@ -108,7 +118,7 @@ static int rank_of_group(struct viewing *x, const struct record_news *n, int run
 
 	if (l)
 		return l->rank;
-	rank = note ? rank_of_pid(x, g->pid) : -1;
+	rank = note ? rank_told(x, n, g->pid) : -1;
 	/* A process that said a rank, and was taken for none so far, gets it with the next tick. */
 	if (rank >= 0 && g->rank >= 0 && note->env.rank < 0 &&
 	    x->jobs->ranks[rank].v.rank != g->rank)
@@ -123,35 +133,6 @@ static int rank_of_group(struct viewing *x, const struct record_news *n, int run
 					.run = (int)x->jobs->ranks[rank].v.run,
 					.rank = rank });
 	return rank;
-}
-
-static void add_known(double *sum, double v)
-{
-	if (isfinite(v))
-		*sum = isfinite(*sum) ? *sum + v : v;
-}
-
-static void add_steps(struct view_rank *r, const struct view_steps *s)
-{
-	struct view_steps *t = &r->steps;
-
-	if (!r->has_steps) {
-		*t = *s;
-		r->has_steps = true;
-		return;
-	}
-	t->count += s->count;
-	t->timed += s->timed;
-	for (size_t i = 0; i <= STEP_BOUNDS; i++)
-		t->bucket[i] += s->bucket[i];
-	t->seconds += s->seconds;
-	add_known(&t->data_wait, s->data_wait);
-	add_known(&t->comm_wait, s->comm_wait);
-	add_known(&t->own_work, s->own_work);
-	if (!(t->last_s >= s->last_s)) {
-		t->last_s = s->last_s;
-		t->loss = s->loss;
-	}
 }
 
 /* Where each rank has a record of its own, several tell of one run: their times add up. */
@@ -187,7 +168,7 @@ static void take_ledger(struct viewing *x, const struct record_news *n, int run)
 {
 	for (size_t i = 0; i < n->n_ledger; i++) {
 		const struct record_line *l = &n->ledger[i];
-		int rank = l->pid && n->here && !n->ended ? rank_of_pid(x, l->pid) : -1;
+		int rank = l->pid && n->here && !n->ended ? rank_told(x, n, l->pid) : -1;
 
 		/* Of a process that has ended the record still knows which rank it was. */
 		for (size_t k = 0; l->pid && rank < 0 && k < n->groups.n; k++)
@@ -238,7 +219,7 @@ static void take_record(const struct record_news *n, void *arg)
 		if (rank >= 0 && x->rank_at[rank] >= 0) {
 			struct view_rank *r = &x->view->ranks.v[x->rank_at[rank]];
 
-			add_steps(r, &n->groups.v[i].steps);
+			view_rank_add_steps(r, &n->groups.v[i].steps);
 			if (n->since_ms && n->since_ms < r->start_ms)
 				r->start_ms = n->since_ms;
 		}
@@ -283,8 +264,8 @@ static void add_hold(struct viewing *x, size_t rank, size_t gpu, double memory, 
 		h = &v->holds.v[i];
 		if (h->rank != rank || h->gpu != gpu)
 			continue;
-		add_known(&h->memory, memory);
-		add_known(&h->busy, busy);
+		view_add_known(&h->memory, memory);
+		view_add_known(&h->busy, busy);
 		return;
 	}
 	h = vec_push(&v->holds);

@@ -8,9 +8,12 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	ENVIRON_MOST = 1 << 20,
@@ -78,6 +81,7 @@ static int add(struct notes *n, const struct entity *e, int64_t now)
 	*x = (struct note){ .id = e->id,
 			    .pid = e->key,
 			    .identity = map_mix(hash(n->boot, who, sizeof(who))),
+			    .uid = NO_UID,
 			    .rank_hint = -1,
 			    .maps_due_ns = now,
 			    .maps_wait_ns = WAIT_FIRST_S * NS_PER_S };
@@ -112,6 +116,19 @@ static int sweep(struct notes *n, const struct world *w)
 	return 0;
 }
 
+/* The owner of /proc/PID is its effective user, also where its files belong to root (PR_SET_DUMPABLE). In a
+ * captured machine there are no users. */
+static uid_t user_of(const struct notes *n, int64_t pid)
+{
+	char path[48];
+	struct stat st;
+
+	if (!n->host->live)
+		return 0;
+	snprintf(path, sizeof(path), "proc/%lld", (long long)pid);
+	return fstatat(n->host->root, path, &st, 0) == 0 ? st.st_uid : NO_UID;
+}
+
 static void read_environ(struct notes *n, struct note *x)
 {
 	char path[48];
@@ -122,6 +139,7 @@ static void read_environ(struct notes *n, struct note *x)
 	snprintf(path, sizeof(path), "proc/%lld/environ", (long long)x->pid);
 	text = io_slurp(n->host->root, path, ENVIRON_MOST, &size, &error);
 	x->asked = true;
+	x->uid = user_of(n, x->pid);
 	x->hidden = !text && (error == -EACCES || error == -EPERM);
 	if (text)
 		job_env_read(text, size, &x->env);
@@ -177,6 +195,22 @@ static bool is_record(const char *path)
 	return n > 5 && path[0] == '/' && strcmp(path + n - 5, ".spot") == 0;
 }
 
+/* Whoever only looks at a record has it open as well. /proc/PID/fdinfo/FD: "pos:\t0\nflags:\t02500002\n...", in octal. */
+static bool writes(int64_t pid, int64_t fd)
+{
+	char path[64], text[512];
+	const char *flags;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%lld/fdinfo/%lld", (long long)pid, (long long)fd);
+	n = io_read(-1, path, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	flags = strstr(text, "flags:\t");
+	return flags && (strtol(flags + 7, NULL, 8) & O_ACCMODE) == O_RDWR;
+}
+
 /* The file a recorder writes is one it has open. */
 static bool find_record(const struct note *x, struct records *records)
 {
@@ -192,8 +226,10 @@ static bool find_record(const struct note *x, struct records *records)
 	while (!found && left-- > 0 && (fd = io_dir_next_number(&dir)) > 0) {
 		snprintf(path, sizeof(path), "/proc/%lld/fd/%lld", (long long)x->pid,
 			 (long long)fd);
-		if (io_readlink(-1, path, link, sizeof(link)) > 0 && is_record(link))
-			found = records_offer(records, (pid_t)x->pid, link, shares_pids(x->pid));
+		if (io_readlink(-1, path, link, sizeof(link)) > 0 && is_record(link) &&
+		    writes(x->pid, fd))
+			found = records_offer(records, (pid_t)x->pid, x->uid, link,
+					      shares_pids(x->pid));
 	}
 	io_dir_close(&dir);
 	return found;

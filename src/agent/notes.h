@@ -15,9 +15,12 @@ struct records;
 
 enum note_counter { NOTE_USER, NOTE_SYSTEM, NOTE_READ, NOTE_WRITTEN, NOTE_COUNTERS };
 
+#define NO_UID ((uid_t)-1)
+
 struct note {
 	uint32_t id; /* entity */
 	int64_t pid;
+	uid_t uid; /* NO_UID: not known */
 	uint64_t identity;
 	bool asked;  /* its environment was */
 	bool hidden; /* ...and may not be read */

@@ -12,10 +12,14 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	STEPS_A_LOOK = 1 << 16,
+	ROUNDS_MOST = 1000,   /* of as many steps, of a run that has ended: 65 million */
 	JUDGE_LEAST_S = 5,    /* a shorter run is not judged */
 	JUDGE_STRETCH_S = 60, /* a verdict is about this much at least, where there is as much */
 };
@@ -172,12 +176,45 @@ static void find_pids(struct record_news *n, struct record *record)
 	}
 }
 
+/* Can nobody but us and root put another file at this path while we look? Every folder above it is ours or
+ * root's, and not open to all ("/tmp" is, but there only the owner of a file may move it). */
+static bool is_ours(const char *path)
+{
+	char part[sizeof(((struct record_news *)0)->path)];
+	struct stat st;
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path) + (slash == path), path);
+		if (lstat(part, &st) < 0 || !S_ISDIR(st.st_mode) ||
+		    (st.st_uid != 0 && st.st_uid != geteuid()) ||
+		    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)))
+			return false;
+	}
+	return lstat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
+/* Opens a file that some process of that name has open. It must be its user's own: a link, or the file of somebody else, would
+ * have us tell what that user may not read. Only where nobody can mean ill it is read with its log. */
+static int open_offered(const struct record_news *n, struct record **ret)
+{
+	struct stat st;
+
+	if (lstat(n->path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != n->uid)
+		return -EPERM;
+	if (n->uid == geteuid() && is_ours(n->path))
+		return record_open(n->path, ret, NULL);
+	return record_open_others(n->path, ret, NULL);
+}
+
 int record_look(struct record_news *n, struct record_cursor *c, bool judge_now, bool judge_end)
 {
 	struct look l = { .news = n };
 	struct record *record;
 	bool going;
-	int r = record_open(n->path, &record, NULL);
+	int rounds = 0;
+	int r = n->offered ? open_offered(n, &record) : record_open(n->path, &record, NULL);
 
 	if (r < 0)
 		return r;
@@ -191,7 +228,11 @@ int record_look(struct record_news *n, struct record_cursor *c, bool judge_now, 
 	text_safe_copy(n->name, sizeof(n->name), l.run->name);
 	do {
 		r = record_new_steps(record, &c->after, STEPS_A_LOOK, add_step, &l);
-	} while (!going && r == STEPS_A_LOOK);
+	} while (!going && r == STEPS_A_LOOK && ++rounds < ROUNDS_MOST);
+	if (r == -EBADMSG || r == -EINTR || r == -ENOMEM) {
+		record_close(record);
+		return r;
+	}
 	find_pids(n, record);
 	if (judge_now || (judge_end && !going))
 		(void)judge(n, c, record);

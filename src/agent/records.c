@@ -225,19 +225,23 @@ static bool is_below(const char *path, const char *folder)
 	return !folder || (strncmp(path, folder, n) == 0 && path[n] == '/');
 }
 
-bool records_offer(struct records *r, pid_t recorder, const char *path, bool here)
+bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *path, bool here)
 {
 	struct followed **slot, *f;
+	size_t same = 0;
 	bool ok = true;
 
 	if (!is_below(path, r->options.folder))
 		return true;
 	pthread_mutex_lock(&r->lock);
-	for (size_t i = 0; i < r->rows.n; i++)
+	for (size_t i = 0; i < r->rows.n; i++) {
 		if (r->rows.v[i]->news.recorder == recorder &&
 		    strcmp(r->rows.v[i]->news.path, path) == 0)
 			goto out;
-	slot = r->rows.n < RECORDS_MAX ? vec_push(&r->rows) : NULL;
+		same += r->rows.v[i]->news.uid == uid;
+	}
+	slot = r->rows.n < RECORDS_MAX && same < view_share(uid, RECORDS_MAX) ? vec_push(&r->rows)
+									      : NULL;
 	f = slot ? calloc(1, sizeof(*f)) : NULL;
 	if (slot && !f)
 		r->rows.n--;
@@ -247,6 +251,8 @@ bool records_offer(struct records *r, pid_t recorder, const char *path, bool her
 	*slot = f;
 	f->news.serial = ++r->next_serial;
 	f->news.recorder = recorder;
+	f->news.uid = uid;
+	f->news.offered = true;
 	f->news.here = here;
 	text_copy(f->news.path, sizeof(f->news.path), path);
 	pthread_cond_signal(&r->wake);

@@ -37,6 +37,9 @@ struct record_line {
 struct record_news {
 	uint64_t serial; /* never used again */
 	pid_t recorder;
+	uid_t uid; /* of the recorder */
+	bool
+	    offered; /* by a process that may be anybody's: the file must be uid's own, and is read with care */
 	char path[4096];
 	char id[40], name[96];
 	int64_t pid;      /* first process of the run; 0: the file was not read yet */
@@ -60,8 +63,9 @@ struct records_options {
 int records_open(const struct records_options *o, struct records **ret, struct err *e);
 /* Does not wait for a look that hangs. */
 void records_close(struct records *r);
-/* A recorder that lives has this file open. Again for the same: nothing. False: there are too many. */
-bool records_offer(struct records *r, pid_t recorder, const char *path, bool here);
+/* A recorder that lives, of this user, has this file open. Again for the same: nothing. False: there are too many, or
+ * too many of one user other than root and ourselves (half of the places). */
+bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *path, bool here);
 /* Nobody wants to know of it any more. */
 void records_forget(struct records *r, uint64_t serial);
 /* All of them, under a lock that no file is read under. */

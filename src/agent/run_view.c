@@ -146,22 +146,18 @@ static int take_ranks(struct run_view *r)
 
 		if (!row)
 			return -ENOMEM;
-		/* Two processes of one rank that both mark steps: the one that marks most. */
-		if (row->has_steps && row->steps.count >= g->steps.count)
-			continue;
-		row->has_steps = true;
-		row->steps = g->steps;
+		view_rank_add_steps(row, &g->steps);
 	}
 	return r->news.groups.n || rank_row(r, r->env.rank) ? 0 : -ENOMEM;
 }
 
-/* -1: of the run. */
+/* Where there is one rank only, the run is its. -1: of the run. */
 static int32_t rank_of_pid(const struct run_view *r, int64_t pid)
 {
 	for (size_t i = 0; pid && i < r->news.groups.n; i++)
 		if (r->news.groups.v[i].pid == pid)
 			return rank_of(r, r->news.groups.v[i].rank);
-	return pid && r->view.ranks.n == 1 ? r->view.ranks.v[0].rank : -1;
+	return r->view.ranks.n == 1 ? r->view.ranks.v[0].rank : -1;
 }
 
 static struct view_ledger *ledger_row(struct run_view *r, const struct record_line *l, int32_t rank)
@@ -255,18 +251,36 @@ int run_view_look(struct run_view *r, const char *path, bool judge)
 struct only_ours {
 	series_fn fn;
 	void *arg;
+	bool first;
 };
+
+/* With a recorder a rank all of a machine have the run and the GPUs under the same labels, and who takes what is pushed
+ * refuses a second writer: it is the first of them that tells. Without a number on its machine that is rank 0; a pod has
+ * a host name of its own, so its rank is the first there. Who has no rank is alone. */
+static bool is_first(const struct job_env *e)
+{
+	if (e->local_rank >= 0)
+		return e->local_rank == 0;
+	return e->rank <= 0 || e->pod;
+}
+
+static bool has_label(const struct series_sample *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_labels; i++)
+		if (strcmp(s->labels[i].name, name) == 0)
+			return true;
+	return false;
+}
 
 /* What has neither a run nor a GPU is the machine's, or an agent's: others may tell of that. */
 static bool pass(const struct series_sample *s, void *arg)
 {
 	const struct only_ours *o = arg;
 
-	for (size_t i = 0; i < s->n_labels; i++)
-		if (strcmp(s->labels[i].name, "run_id") == 0 ||
-		    strcmp(s->labels[i].name, "gpu") == 0)
-			return o->fn(s, o->arg);
-	return true;
+	if (!has_label(s, "rank") &&
+	    (!o->first || (!has_label(s, "run_id") && !has_label(s, "gpu"))))
+		return true;
+	return o->fn(s, o->arg);
 }
 
 /* Of a recorder that has several ranks below it, the job is all of them. */
@@ -297,11 +311,11 @@ static bool put_job(const struct run_view *r, series_fn fn, void *arg)
 
 bool run_view_each(const struct run_view *r, series_fn fn, void *arg)
 {
-	struct only_ours o = { fn, arg };
+	struct only_ours o = { fn, arg, is_first(&r->env) };
 
 	if (!r->view.runs.n)
 		return true; /* nothing was read yet */
-	return agent_series_each(&r->view, pass, &o) && put_job(r, fn, arg);
+	return agent_series_each(&r->view, pass, &o) && put_job(r, pass, &o);
 }
 
 void run_view_done(struct run_view *r)

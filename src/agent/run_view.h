@@ -2,7 +2,7 @@
  *
  * One run as series, from the record that is being written of it: for a recorder that tells of its own run, where no agent
  * looks at the machine. The same families and labels as the agent's for a run, its ranks and its GPUs, and those of the job
- * as a whole; nothing of the machine.
+ * as a whole; nothing of the machine. Where each rank has a recorder, what has no rank is told by the first of the machine.
  */
 #ifndef SPOTTER_AGENT_RUN_VIEW_H
 #define SPOTTER_AGENT_RUN_VIEW_H

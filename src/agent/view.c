@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/view.h"
 
+#include <math.h>
+#include <unistd.h>
+
 /* From a millisecond to ten minutes: a step may be either. */
 const double step_bounds[STEP_BOUNDS] = { 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 					  1,     2.5,    5,     10,   30,    60,   150, 600 };
+
+size_t view_share(uid_t uid, size_t all)
+{
+	return uid == 0 || uid == geteuid() ? all : all / 2;
+}
 
 void agent_view_reset(struct agent_view *v)
 {
@@ -50,4 +58,35 @@ void view_steps_add(struct view_steps *s, double seconds)
 	s->bucket[at]++;
 	s->timed++;
 	s->seconds += seconds;
+}
+
+void view_add_known(double *sum, double v)
+{
+	if (isfinite(v))
+		*sum = isfinite(*sum) ? *sum + v : v;
+}
+
+void view_rank_add_steps(struct view_rank *r, const struct view_steps *s)
+{
+	struct view_steps *t = &r->steps;
+	bool newer = !(t->last_s >= s->last_s);
+
+	if (!r->has_steps) {
+		*t = *s;
+		r->has_steps = true;
+		return;
+	}
+	t->count += s->count;
+	t->timed += s->timed;
+	for (size_t i = 0; i <= STEP_BOUNDS; i++)
+		t->bucket[i] += s->bucket[i];
+	t->seconds += s->seconds;
+	view_add_known(&t->data_wait, s->data_wait);
+	view_add_known(&t->comm_wait, s->comm_wait);
+	view_add_known(&t->own_work, s->own_work);
+	if (newer && isfinite(s->last_s))
+		t->last_s = s->last_s;
+	/* Of the last step that had one: the newest may not have said any yet. */
+	if (isfinite(s->loss) && (newer || !isfinite(t->loss)))
+		t->loss = s->loss;
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
 	VIEW_RUNS_MAX = 64,    /* of one machine; what is beyond is counted */
@@ -23,6 +24,9 @@ enum {
 	VIEW_LEDGER_MAX = 40,  /* of one record */
 	RUN_ID_SIZE = 128,
 };
+
+/* How many of `all` places one user may have: root and we ourselves any, others half. */
+size_t view_share(uid_t uid, size_t all);
 
 /* What a process of a rank is for, as far as it shows from outside. */
 enum view_role { VIEW_TRAINER, VIEW_DATALOADER, VIEW_OTHER, VIEW_ROLES };
@@ -142,5 +146,10 @@ const char *view_role_name(enum view_role r);   /* "dataloader" */
 const char *run_source_name(enum run_source s); /* "slurm" */
 /* A step of this many seconds; negative: its beginning is not known. */
 void view_steps_add(struct view_steps *s, double seconds);
+/* A sum of what is known of it: NAN adds nothing, and is what a sum of nothing is. */
+void view_add_known(double *sum, double v);
+/* One more process of a rank, as of one that was started again: its steps come to those before it, so that nothing
+ * counts backwards; loss and time of the last step are those of the one that went on last. */
+void view_rank_add_steps(struct view_rank *r, const struct view_steps *s);
 
 #endif

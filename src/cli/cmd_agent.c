@@ -8,13 +8,18 @@
 #include "cli/live.h"
 #include "cli/nvml.h"
 #include "cli/pushing.h"
+#include "record/follow.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_GPU_MS = 1500, LOOK_MS = 100 };
+enum {
+	FIRST_GPU_MS = 1500,
+	LOOK_MS = 100,
+	RECORD_MEMORY = 64 << 20, /* records are anybody's: one may be made to take all there is */
+};
 
 struct agent_cli {
 	struct common_options common;
@@ -144,10 +149,11 @@ static int serve(struct cli *cli, struct agent *a, struct agent_push *push,
 
 	/* The first scrape finds something. */
 	(void)agent_tick(a);
-	if (http_start(o->listen, answer, &site, &http, &e) < 0)
+	/* Before there is a thread that tells of it. */
+	if (agent_push_start(push, cli, &o->pushing, a, &e) < 0)
 		return cli_fail(cli, &e);
-	if (agent_push_start(push, cli, &o->pushing, a, &e) < 0) {
-		http_stop(http);
+	if (http_start(o->listen, answer, &site, &http, &e) < 0) {
+		agent_push_stop(push, a);
 		return cli_fail(cli, &e);
 	}
 	cli_say(cli, "spotter: metrics at http://%s/metrics", http_address(http));
@@ -195,6 +201,7 @@ static int run_agent(struct cli *cli, void *options, const struct opt_rest *rest
 				 o->listen);
 	if (pushing_check(&o->pushing, &e) < 0)
 		return cli_misuse(cli, &e);
+	record_limit_memory(RECORD_MEMORY);
 	if (agent_open(&ao, &a, &e) < 0)
 		return cli_fail(cli, &e);
 	status = o->once ? print_once(cli, a, o) : serve(cli, a, &push, o);
@@ -205,7 +212,8 @@ static int run_agent(struct cli *cli, void *options, const struct opt_rest *rest
 static const struct example examples[] = {
 	{ "agent", "metrics for Prometheus at http://127.0.0.1:9815/metrics" },
 	{ "agent --listen :9815", "the same for other machines" },
-	{ "agent --remote-write http://prom:9090/api/v1/write --push-queue /var/lib/spotter/push",
+	{ "agent --remote-write http://prom:9090/api/v1/write --push-queue "
+	  "/var/lib/spotter-agent/push",
 	  "push as well, and lose nothing while nobody takes it" },
 	{ "agent --once > spotter.prom", "one look, for node_exporter's textfile collector" },
 	{ NULL, NULL },

@@ -282,8 +282,8 @@ static int run_export(struct cli *cli, void *options, const struct opt_rest *res
 	int r;
 
 	if (!o->to)
-		return cli_usage(cli, "which format: --to csv, parquet, jsonl, speedscope, "
-				      "collapsed, tensorboard, perfetto or openmetrics?");
+		return cli_usage(cli, "which format: --to csv, parquet, jsonl, tensorboard, "
+				      "perfetto, speedscope, collapsed or openmetrics?");
 	by_step = strcmp(o->what, "steps") == 0;
 	snprintf(name, sizeof(name), "%s%s", o->to, by_step ? "-steps" : "");
 	x.sink = sink_by_name(name);
@@ -309,15 +309,15 @@ static int run_export(struct cli *cli, void *options, const struct opt_rest *res
 
 static const struct example examples[] = {
 	{ "export --to csv > run.csv", "every sample of the last run" },
-	{ "export train.py --to jsonl --out run.jsonl", "with processes and events" },
 	{ "export --to csv --what steps", "a table of steps: loss, times, what each used" },
 	{ "export --to parquet --out run.parquet", "every sample, for duckdb, pandas and polars" },
+	{ "export train.py --to jsonl --out run.jsonl", "with processes and events" },
 	{ "export --to tensorboard --out logs/spotter.tfevents.1",
 	  "for tensorboard --logdir logs" },
-	{ "export --to openmetrics --out run.om", "for promtool tsdb create-blocks-from" },
 	{ "export --to perfetto --out run.pftrace", "open it in ui.perfetto.dev" },
 	{ "export --to speedscope --out run.json", "stacks; open it in speedscope.app" },
 	{ "export --to collapsed | flamegraph.pl > run.svg", "stacks as a flame graph" },
+	{ "export --to openmetrics --out run.om", "for promtool tsdb create-blocks-from" },
 	{ NULL, NULL },
 };
 

@@ -13,11 +13,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
 	EVERY_S = 5,
 	JUDGE_S = 60, /* between two verdicts */
+	REST = 20,    /* times the CPU time of a look: a twentieth of a core at most */
+	NICENESS = 5, /* of the thread that looks */
 	ENVIRONMENT_MAX = 1 << 20,
 };
 
@@ -91,11 +94,19 @@ static void *push_main(void *arg)
 	struct run_push *p = arg;
 	int64_t due = clock_mono_ns() + p->every_ns;
 
+	/* Of this thread only: a peculiarity of Linux. */
+	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
 	while (!wait_due(p, due)) {
+		int64_t cpu = clock_thread_cpu_ns(), now;
+
 		look(p, false);
+		cpu = clock_thread_cpu_ns() - cpu;
+		now = clock_mono_ns();
 		due += p->every_ns;
-		if (due < clock_mono_ns()) /* the disk took its time */
-			due = clock_mono_ns() + p->every_ns;
+		if (due < now) /* the disk took its time */
+			due = now + p->every_ns;
+		if (due < now + REST * cpu)
+			due = now + REST * cpu;
 	}
 	look(p, true);
 	pthread_mutex_lock(&p->lock);
@@ -179,6 +190,7 @@ void run_push_hold(struct run_push *p)
 static void say_end(const struct push_stats *s, struct buf *words)
 {
 	uint64_t lost = 0;
+	const char *why;
 
 	for (size_t i = 0; i < PUSH_DROPS; i++)
 		lost += s->dropped_samples[i];
@@ -186,8 +198,10 @@ static void say_end(const struct push_stats *s, struct buf *words)
 		return;
 	buf_printf(words, "spotter: %llu of %llu samples were not pushed", (unsigned long long)lost,
 		   (unsigned long long)s->taken_samples);
-	if (s->problem[0])
-		buf_printf(words, ": %s", s->problem);
+	/* What was taken later does not explain what is missing. */
+	why = s->problem[0] ? s->problem : s->refused;
+	if (why[0])
+		buf_printf(words, ": %s", why);
 	buf_str(words, "\n");
 }
 

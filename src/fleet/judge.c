@@ -363,7 +363,8 @@ int fleet_judge(const struct fleet *f, struct fleet_judged *ret)
 		fleet_judged_done(ret);
 		return r;
 	}
-	qsort(ret->runs.v, ret->runs.n, sizeof(*ret->runs.v), by_cost);
+	if (ret->runs.n)
+		qsort(ret->runs.v, ret->runs.n, sizeof(*ret->runs.v), by_cost);
 	add_up(ret);
 	return 0;
 }

@@ -43,7 +43,6 @@ struct asked {
 	const struct fleet *fleet;
 	enum time_state state;
 	enum fleet_held reason;
-	double seen_s;
 };
 
 typedef double (*ask_fn)(const struct asked *a, const struct fleet_rank *r, uint32_t at);
@@ -102,8 +101,8 @@ static double gpu_number(const struct asked *a, uint32_t at, bool clock)
 
 		if (h->rank != at)
 			continue;
-		found =
-		    clock ? fmin(found, g->clock_hz) : fmax(found, g->held[a->reason] / a->seen_s);
+		found = clock ? fmin(found, g->clock_hz)
+			      : fmax(found, g->held[a->reason] / f->window_s);
 	}
 	return found;
 }
@@ -307,7 +306,7 @@ static bool computes(enum time_state s)
 void suspect_explain(const struct fleet *f, const struct fleet_judged_run *run,
 		     struct fleet_peers others, struct fleet_suspect *s)
 {
-	struct asked a = { .fleet = f, .seen_s = run->seen_s };
+	struct asked a = { .fleet = f };
 	double excess = s->own_s - s->others_s, mine, usual;
 	uint32_t buf[256];
 	struct fleet_peers few = few_of(others, buf);

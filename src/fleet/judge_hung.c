@@ -98,8 +98,11 @@ int hung_suspects(const struct fleet *f, struct fleet_judged *j, struct fleet_ju
 		known += isfinite(w);
 		free_of_it += w < MOSTLY;
 	}
-	for (size_t i = 0; i < r->ranks; i++)
-		behind += f->ranks.v[f->rank_order[r->rank_from + i]].steps_ever < steps_most;
+	for (size_t i = 0; i < r->ranks; i++) {
+		const struct fleet_rank *x = &f->ranks.v[f->rank_order[r->rank_from + i]];
+
+		behind += fleet_rank_live(f, x) && x->steps_ever < steps_most;
+	}
 	/* Who is in a step that others have not begun is no sign: only the few that are behind. */
 	if (!behind || (double)behind > CULPRITS_MAX * (double)run->ranks)
 		steps_most = NAN;

@@ -63,6 +63,7 @@ struct push_stats {
 	uint64_t queue_damaged; /* times that a file of the queue was cut */
 	int64_t last_sent_ms;   /* since 1970; 0: never */
 	char problem[320];      /* what keeps it from being sent now; "" nothing */
+	char refused[320];      /* what was said to the last refusal of samples; "" none */
 };
 
 /* remote_write or OTLP, by how the address ends (/api/v1/write, /api/v1/push, /v1/metrics). -EINVAL: cannot tell. */

@@ -128,10 +128,14 @@ static void note_answer(struct target *t, const struct client_answer *a, size_t 
 		s->sent_bytes += bytes;
 		s->sent_samples += samples - rejected;
 		s->dropped_samples[PUSH_DROP_REFUSED] += rejected;
+		if (rejected)
+			text_copy(s->refused, sizeof(s->refused),
+				  "the collector took some points of a request only");
 		s->last_sent_ms = clock_wall_ns() / NS_PER_MS;
 		break;
 	case CLIENT_REFUSED:
 		s->dropped_samples[PUSH_DROP_REFUSED] += samples;
+		text_copy(s->refused, sizeof(s->refused), a->words);
 		break;
 	case CLIENT_AGAIN:
 		s->retries++;

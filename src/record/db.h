@@ -38,7 +38,12 @@ void db_stmt_done(struct sqlite3_stmt **s);
 #define auto_stmt __attribute__((cleanup(db_stmt_done))) struct sqlite3_stmt
 
 /* How to open: reading never writes, makes no file and no checkpoint. */
-enum db_mode { DB_READ, DB_READ_AS_IS /* without its -wal: immutable */, DB_FINALISE };
+enum db_mode {
+	DB_READ,
+	DB_READ_AS_IS,  /* without its -wal and -shm: immutable */
+	DB_READ_OTHERS, /* the same, and its path leads through no link */
+	DB_FINALISE,
+};
 /* Opens what may be anybody's file: whatever its schema holds, no trigger runs, no view or index
  * calls a function with side effects, no cell is trusted, no value is larger than 64 MB. */
 int db_open_hostile(const char *path, enum db_mode mode, struct sqlite3 **ret);

@@ -5,6 +5,8 @@
 #include "record/read.h"
 #include "record/sqlite_api.h"
 
+#include <errno.h>
+
 int record_new_steps(struct record *r, int64_t *after, int most,
 		     bool (*fn)(const struct window_step *s, void *arg), void *arg)
 {
@@ -22,13 +24,21 @@ int record_new_steps(struct record *r, int64_t *after, int most,
 	db_int(s, 2, most);
 	while ((got = db_row(s)) > 0) {
 		struct window_step step;
+		int64_t row = sqlite3_column_int64(s, 8);
 
-		*after = sqlite3_column_int64(s, 8);
+		if (row <= *after)
+			return -EBADMSG;
+		*after = row;
 		n++;
 		if (step_row(s, &step) && !fn(&step, arg))
 			break;
 	}
 	return got < 0 ? got : n;
+}
+
+void record_limit_memory(int64_t bytes)
+{
+	sqlite3_hard_heap_limit64(bytes);
 }
 
 bool record_is_going(struct record *r)

@@ -82,8 +82,7 @@ static int32_t find_world(const struct join_part *p)
 static bool is_sane(const struct run_info *run)
 {
 	return run->started_wall_ns >= 0 && run->started_wall_ns < INT64_MAX / 2 &&
-	       llabs(run->started_mono_ns) < JOIN_TIME_MOST &&
-	       llabs(run->ended_mono_ns) < JOIN_TIME_MOST &&
+	       join_time_sane(run->started_mono_ns) && join_time_sane(run->ended_mono_ns) &&
 	       run->ended_mono_ns >= run->started_mono_ns &&
 	       run->ended_mono_ns - run->started_mono_ns < LONGEST_NS;
 }
@@ -151,7 +150,7 @@ static int find_clock(struct join *j, const struct join_part *p, size_t *ret)
 	text_copy(c->boot_id, sizeof(c->boot_id), boot);
 	apart = run->started_wall_ns - j->run.started_wall_ns;
 	/* A clock that was never set: as if both had begun together, until their steps say more. */
-	c->rel_ns = (llabs(apart) < JOIN_TIME_MOST ? apart : 0) - run->started_mono_ns;
+	c->rel_ns = (join_time_sane(apart) ? apart : 0) - run->started_mono_ns;
 	*ret = j->clocks.n - 1;
 	return 0;
 }

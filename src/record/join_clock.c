@@ -52,7 +52,7 @@ static int64_t at_share(const times *t, double share)
 
 static bool is_time(const struct window_step *s)
 {
-	return llabs(s->begin_ns) < JOIN_TIME_MOST && llabs(s->end_ns) < JOIN_TIME_MOST;
+	return join_time_sane(s->begin_ns) && join_time_sane(s->end_ns);
 }
 
 /* Ends of steps with the same number: theirs less ours, by the wall clocks. */

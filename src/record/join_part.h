@@ -14,6 +14,12 @@
 /* Nine years: beyond it no monotonic clock is, and sums of a few stay in range. */
 #define JOIN_TIME_MOST (INT64_C(1) << 58)
 
+/* Times of a record are foreign: llabs() of the least number there is has no answer. */
+static inline bool join_time_sane(int64_t t_ns)
+{
+	return t_ns < JOIN_TIME_MOST && t_ns > -JOIN_TIME_MOST;
+}
+
 void join_note(struct join *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* join_clock.c: clocks of all machines against the first; then where each part lies. */

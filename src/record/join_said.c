@@ -250,7 +250,7 @@ static int flush_now_and_then(struct said *s)
 
 static bool is_time(int64_t t_ns)
 {
-	return llabs(t_ns) < JOIN_TIME_MOST;
+	return join_time_sane(t_ns);
 }
 
 static int put_steps(struct said *s, const struct window *w)

@@ -62,7 +62,7 @@ static int add_moment(struct joiner *x, size_t part, enum moment_kind kind, size
 	struct moment *m;
 	int64_t t;
 
-	if (llabs(t_ns) >= JOIN_TIME_MOST || index > UINT32_MAX)
+	if (!join_time_sane(t_ns) || index > UINT32_MAX)
 		return 0;
 	/* as coarse as samples are: who is born at a tick has values of that tick */
 	t = join_time(&x->j->parts.v[part], series_time(t_ns));
@@ -251,7 +251,7 @@ static int advance(struct joiner *x, size_t part)
 	int got;
 
 	while ((got = record_walk_next(r->walk, &r->next)) > 0) {
-		if (llabs(r->next.t_ns) >= JOIN_TIME_MOST)
+		if (!join_time_sane(r->next.t_ns))
 			continue;
 		r->t_ns = join_time(&x->j->parts.v[part], r->next.t_ns);
 		if (r->t_ns >= x->begin_ns - SERIES_TICK_NS &&

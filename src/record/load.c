@@ -173,14 +173,16 @@ static int add_verdict(struct record *r, struct sqlite3_stmt *s)
 	return r->verdict ? 0 : -ENOMEM;
 }
 
+enum { ROWS_MOST = 1 << 22 }; /* of a table: more are made up */
+
 static int load_rows(struct record *r, const char *sql,
 		     int (*add)(struct record *r, struct sqlite3_stmt *s))
 {
 	auto_stmt *s = NULL;
 	int got = db_prepare(r->file.db, sql, &s);
 
-	while (got >= 0 && (got = db_row(s)) > 0)
-		got = add(r, s);
+	for (int n = 0; got >= 0 && (got = db_row(s)) > 0; n++)
+		got = n < ROWS_MOST ? add(r, s) : -EBADMSG;
 	return got < 0 ? got : 0;
 }
 

@@ -149,14 +149,15 @@ static int load(struct record *r)
 	return ret;
 }
 
-int record_open(const char *path, struct record **ret, struct err *e)
+static int open_with(const char *path, bool others, struct record **ret, struct err *e)
 {
 	struct record *r = calloc(1, sizeof(*r));
 	int got;
 
 	if (!r)
 		return err_set(e, -ENOMEM, "out of memory");
-	got = run_file_open(path, true, &r->file, e);
+	got = others ? run_file_open_others(path, &r->file, e)
+		     : run_file_open(path, true, &r->file, e);
 	if (got >= 0) {
 		r->path = strdup(path);
 		got = r->path ? vtab_register(r->file.db) : -ENOMEM;
@@ -176,6 +177,16 @@ int record_open(const char *path, struct record **ret, struct err *e)
 	}
 	*ret = r;
 	return 0;
+}
+
+int record_open(const char *path, struct record **ret, struct err *e)
+{
+	return open_with(path, false, ret, e);
+}
+
+int record_open_others(const char *path, struct record **ret, struct err *e)
+{
+	return open_with(path, true, ret, e);
 }
 
 int record_borrow(struct sqlite3 *db, struct record **ret)

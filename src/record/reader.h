@@ -14,6 +14,8 @@ struct sqlite3;
 
 /* A file that is not ours, is torn or is from a newer major version is refused with a sentence. */
 int record_open(const char *path, struct record **ret, struct err *e);
+/* A file of another user, who may mean ill: as it is on disk, without what is still in its -wal (open.h). */
+int record_open_others(const char *path, struct record **ret, struct err *e);
 void record_close(struct record *r);
 const struct run_info *record_run(const struct record *r);
 /* The part of the run between two monotonic times; 0,0: all of it. Borrowed from r. */

@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-extern const struct sink_type csv_sink, jsonl_sink, tensorboard_sink, perfetto_sink,
-    speedscope_sink, collapsed_sink, parquet_sink, openmetrics_sink;
+extern const struct sink_type csv_sink, parquet_sink, jsonl_sink, tensorboard_sink, perfetto_sink,
+    speedscope_sink, collapsed_sink, openmetrics_sink;
 /* By steps: --what steps chooses them. */
 extern const struct sink_type steps_csv_sink, steps_parquet_sink;
 
 const struct sink_type *const sinks[] = {
 	&csv_sink,
+	&parquet_sink,
 	&jsonl_sink,
 	&tensorboard_sink,
 	&perfetto_sink,
 	&speedscope_sink,
 	&collapsed_sink,
-	&parquet_sink,
 	&openmetrics_sink,
 	&steps_csv_sink,
 	&steps_parquet_sink,

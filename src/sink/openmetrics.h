@@ -25,16 +25,24 @@ struct om_series {
 	VEC(struct om_point) points;
 };
 
+/* A step in its order: the processes of one rank of one machine are one series, as of a rank that was started again. */
+struct om_step {
+	uint32_t node,
+	    at; /* id of the machine's host, 0: there is one only; place among the steps */
+	int32_t rank;
+	int64_t end_ns;
+};
+
 enum om_stage { OM_RUN, OM_STEPS, OM_METRICS, OM_OVER };
 
 struct openmetrics {
 	struct exposition text;
 	struct metric_families families;
 	enum om_stage stage;
-	/* Where reading goes on: family and process of steps; family, metric and thing of metrics. */
+	/* Where reading goes on: family and step; family, metric and thing of metrics. */
 	size_t family, at;
 	int metric;
-	VEC(uint32_t) order; /* steps, by process */
+	VEC(struct om_step) order; /* steps, by who made them */
 	VEC(struct om_series) batch;
 	size_t n_batch;       /* in use; the others are kept for their memory */
 	size_t series, point; /* of the batch: what is written next */

@@ -2,6 +2,7 @@
 #include "sink/openmetrics.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "model/node.h"
 
 #include <errno.h>
@@ -119,29 +120,59 @@ static struct steps_of all_steps(const struct sink_source *src)
 	return s;
 }
 
-static int by_process(const void *a, const void *b, void *steps)
+static int by_whom(const void *a, const void *b)
 {
-	const struct window_step *v = steps;
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct om_step *x = a, *y = b;
 
-	if (v[i].entity != v[k].entity)
-		return v[i].entity < v[k].entity ? -1 : 1;
-	return i < k ? -1 : i > k; /* as they came: by time */
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int order_steps(struct openmetrics *om, struct steps_of s)
+/* Rank of each process: some say it with a later step only. */
+static int find_ranks(struct steps_of s, struct map *ranks)
 {
-	om->order.n = 0;
-	for (size_t i = 0; i < s.n && i < UINT32_MAX; i++) {
-		uint32_t *slot = vec_push(&om->order);
+	for (size_t i = 0; i < s.n; i++) {
+		uint32_t rank;
 
-		if (!slot)
+		if (s.v[i].rank >= 0 && !map_get(ranks, s.v[i].entity, &rank) &&
+		    !map_put(ranks, s.v[i].entity, (uint32_t)s.v[i].rank))
 			return -ENOMEM;
-		*slot = (uint32_t)i;
 	}
-	if (om->order.n)
-		qsort_r(om->order.v, om->order.n, sizeof(*om->order.v), by_process, (void *)s.v);
 	return 0;
+}
+
+static int order_steps(struct openmetrics *om, const struct sink_source *src, struct steps_of s)
+{
+	struct map ranks = { 0 };
+	int r = find_ranks(s, &ranks);
+
+	om->order.n = 0;
+	for (size_t i = 0; r == 0 && i < s.n && i < UINT32_MAX; i++) {
+		const struct entity *e = entity_find(src->entities, s.v[i].entity);
+		const struct entity *host = e ? node_host(src->entities, e) : NULL;
+		struct om_step *slot = vec_push(&om->order);
+		uint32_t rank = 0;
+
+		if (!slot) {
+			r = -ENOMEM;
+			break;
+		}
+		*slot = (struct om_step){ .node = host ? host->id : 0,
+					  .at = (uint32_t)i,
+					  .rank = -1,
+					  .end_ns = s.v[i].end_ns };
+		if (map_get(&ranks, s.v[i].entity, &rank))
+			slot->rank = (int32_t)rank;
+	}
+	map_done(&ranks);
+	if (r == 0 && om->order.n)
+		qsort(om->order.v, om->order.n, sizeof(*om->order.v), by_whom);
+	return r;
 }
 
 /* The value of a family at the end of this step; NAN: none. */
@@ -160,15 +191,15 @@ static double step_value(size_t family, const struct window_step *s, uint64_t co
 	}
 }
 
-/* One family of one process. */
+/* One family of one rank of a machine. */
 static int take_steps(struct openmetrics *om, const struct sink_source *src)
 {
 	struct steps_of steps = all_steps(src);
-	const struct window_step *x;
+	struct om_step whose;
 	struct om_series *s;
 	uint64_t count = 0;
 	double sum = 0;
-	int r = om->family == 0 && om->at == 0 ? order_steps(om, steps) : 0;
+	int r = om->family == 0 && om->at == 0 ? order_steps(om, src, steps) : 0;
 
 	if (r < 0)
 		return r;
@@ -180,16 +211,17 @@ static int take_steps(struct openmetrics *om, const struct sink_source *src)
 		om->stage = OM_METRICS;
 		return 0;
 	}
-	x = &steps.v[om->order.v[om->at]];
-	s = begin_series(om, &step_families[om->family], M_NONE, x->entity, x->rank);
+	whose = om->order.v[om->at];
+	s = begin_series(om, &step_families[om->family], M_NONE, steps.v[whose.at].entity,
+			 whose.rank);
 	if (!s)
 		return -ENOMEM;
-	for (uint32_t who = x->entity; r == 0 && om->at < om->order.n; om->at++) {
-		x = &steps.v[om->order.v[om->at]];
-		if (x->entity != who)
+	for (; r == 0 && om->at < om->order.n; om->at++) {
+		const struct om_step *o = &om->order.v[om->at];
+		const struct window_step *x = &steps.v[o->at];
+
+		if (o->node != whose.node || o->rank != whose.rank)
 			break;
-		if (s->rank < 0)
-			s->rank = x->rank;
 		r = put_point(s, ms_of(src, x->end_ns), step_value(om->family, x, ++count, &sum));
 	}
 	return r;

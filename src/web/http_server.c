@@ -194,16 +194,19 @@ static void wake_due(struct server *s)
 		s->ping_ns = clock_mono_ns() + PING_S * NS_PER_S;
 }
 
-/* A connection that asks nothing, or letter by letter, would keep its place for ever. */
+/* A connection that asks nothing, or letter by letter, would keep its place for ever. Who is slow has his time, unless nobody
+ * else gets in meanwhile. */
 static void sweep(struct server *s)
 {
-	int64_t now = clock_mono_ns();
+	int64_t now = clock_mono_ns(), most = CROWDED_S * NS_PER_S;
 
+	for (size_t i = 0; i < LINES; i++)
+		if (!s->lines[i].used)
+			most = REQUEST_S * NS_PER_S;
 	for (size_t i = 0; i < LINES; i++) {
 		struct line *line = &s->lines[i];
 
-		if (!line->used || !line->since_ns || line->fd < 0 ||
-		    now - line->since_ns < REQUEST_S * NS_PER_S)
+		if (!line->used || !line->since_ns || line->fd < 0 || now - line->since_ns < most)
 			continue;
 		(void)shutdown(line->fd, SHUT_RDWR);
 		line->since_ns = now; /* once is enough; libmicrohttpd closes it */
@@ -250,9 +253,10 @@ static int answer_all(struct server *s, int stop_fd, struct err *e)
 		if (n > 0 && fds[1].revents)
 			desk_heard(s->desk);
 		wake_due(s);
-		sweep(s);
 		if (s->lib.MHD_run(s->daemon) != MHD_YES)
 			return err_set(e, -EIO, "libmicrohttpd failed");
+		/* Behind it: what had come is read by now, however late we are. */
+		sweep(s);
 	}
 }
 

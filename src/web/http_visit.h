@@ -15,6 +15,7 @@ enum {
 	    32768, /* memory of one: line and headers of a request, and what is on its way out */
 	LINE_IDLE_S = 15, /* nothing comes and nothing goes: closed */
 	REQUEST_S = 10,   /* from the first byte of a request to the last of its headers */
+	CROWDED_S = 1,    /* the same while all lines are in use: others wait for them */
 	STREAMS = 32,     /* viewers of events */
 	PING_S = 5,       /* so that a viewer who is gone is noticed */
 };

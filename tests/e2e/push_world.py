@@ -2,6 +2,7 @@
 """What tests of pushing need: push_as (src/push behind a pipe), a small HTTP server that answers as it is told, and real
 engines from Debian's packages on ports of the kernel's choice."""
 import ctypes
+import errno
 import http.server
 import json
 import os
@@ -37,7 +38,9 @@ class Sender:
 
     def __init__(self, build, url, kind="remote-write", prefix=(), env=None, **options):
         need_libcurl()
-        words = [f"{name}={value}" for name, value in {"backoff": 50, **options}.items()]
+        # patient: a request that is given up after the 10 s of the program comes twice, and tests count them
+        options = {"backoff": 50, "timeout": PATIENCE * 1000, **options}
+        words = [f"{name}={value}" for name, value in options.items()]
         self.process = subprocess.Popen([*prefix, build / "tests/unit/push/push_as", "send", kind, url, *words], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env=env or {**os.environ, **DIRECT})
@@ -80,9 +83,20 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, *plan, port=0):
         self.plan, self.requests, self.lock = list(plan), [], threading.Lock()
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", port), Handler, bind_and_activate=False)
+        wait_for(self.bound, f"port {port}")
+        self.server_activate()
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
+
+    def bound(self):
+        try:
+            self.server_bind()
+        except OSError as e:
+            if e.errno != errno.EADDRINUSE:
+                raise
+            return False
+        return True
 
     def url(self, path="/api/v1/write", scheme="http"):
         return f"{scheme}://127.0.0.1:{self.server_port}{path}"
@@ -144,36 +158,42 @@ def get_json(url, **query):
 
 
 class Held:
-    """A port at which nobody listens, and that nobody else gets."""
+    """A port that nobody else gets: held till the end of the test. Whoever is told it may listen at it all the same, as Linux lets
+    sockets with SO_REUSEADDR share a port of which one at most listens; port 0 and connect() do not choose it."""
 
-    def __init__(self, port=0):
+    def __init__(self):
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(("127.0.0.1", port))
+        self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
 
     def release(self):
         self.socket.close()
-        return self.port
 
 
 class Engine:
     """A real one with storage of its own. Stopped and started again it has the same port."""
 
     def __init__(self, folder):
-        self.folder, self.process, self.held = folder, None, None
+        self.folder, self.process = folder, None
         if not shutil.which(self.program):
             pytest.skip(f"{self.program} is not installed (tools/setup more)")
         self.held = Held()
         self.port = self.held.port
 
-    def start(self):
-        self.held.release()
-        with open(self.folder / "log", "a") as log:
+    def launch(self):
+        with open(self.folder / "log", "w") as log:
             self.process = subprocess.Popen(self.command(self.port), stdout=log, stderr=log, cwd=self.folder)
 
+    def start(self):
+        self.launch()
+
         def up():
-            assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
+            if self.process.poll() is not None:
+                words = (self.folder / "log").read_text()
+                assert "address already in use" in words, words[-2000:]
+                time.sleep(0.5)
+                self.launch()
             return get_text(self.url(self.ready))
         wait_for(up, self.program)
         return self
@@ -187,7 +207,6 @@ class Engine:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.held = Held(self.port)
 
     def done(self):
         self.stop()

@@ -177,7 +177,7 @@ def test_nobody_there_then_somebody(world):
     sender.give(4, 1)
     stats = wait_for(lambda: (s := sender.stats())["retries"] > 1 and s, "two tries")
     assert "connect" in stats["problem"].lower() and stats["queue_samples"] == 4
-    server = world.server(port=held.release())
+    server = world.server(port=held.port)
     stats = sender.until("it to arrive", sent=4)
     assert stats["problem"] == "" and stats["queue_samples"] == 0
     assert len(server.requests) == 1
@@ -221,7 +221,7 @@ def test_killed_with_a_queue_on_disk(world, wire, tmp_path):
     assert second.process.wait(push_world.PATIENCE) == 1 and "in use" in second.process.stderr.read()
     sender.kill()
     assert (tmp_path / "queue").stat().st_mode & 0o777 == 0o700
-    server = world.server(port=held.release())
+    server = world.server(port=held.port)
     sender = world.sender(url, queue=tmp_path / "queue")
     sender.give(2, 6)
     stats = sender.close()
@@ -237,7 +237,7 @@ def test_what_is_left_at_the_end_stays_on_disk(world, tmp_path):
     sender.give(3, 1)
     stats = sender.close(200)
     assert stats["queue_samples"] == 3 and stats["end"] == 0
-    server = world.server(port=held.release())
+    server = world.server(port=held.port)
     assert world.sender(url, queue=tmp_path / "queue").until("the rest", sent=3) and len(server.requests) == 1
 
 
@@ -255,7 +255,7 @@ def test_bounded(world, wire, tmp_path, on_disk):
     assert stats["queue_full"] > 0 and stats["queue_bytes"] <= 1 << 20 and stats["disk"] == stats["busy"] == 0
     if on_disk:
         assert sum(f.stat().st_size for f in folder.glob("*/*.queue")) <= 1 << 20
-    server = world.server(port=held.release())
+    server = world.server(port=held.port)
     stats = sender.until("all that is left", queue_samples=0)
     assert stats["sent"] + stats["queue_full"] == 450000 and stats["end"] == stats["refused"] == 0
     first = stats["queue_full"] // 3000

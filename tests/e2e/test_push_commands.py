@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_user
 def direct(spotter):
     need_libcurl()
     spotter.env.update(DIRECT)
-    for name in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SPOTTER_RUN_ID"):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SPOTTER_RUN_ID"):
         spotter.env.pop(name, None)
 
 
@@ -50,7 +50,7 @@ def received(wire, server):
 
 
 def test_a_run_arrives(spotter, build, wire, server):
-    spotter.env.update(TORCHELASTIC_RUN_ID="exp-7", RANK="3", WORLD_SIZE="8")
+    spotter.env.update(TORCHELASTIC_RUN_ID="exp-7", RANK="3", LOCAL_RANK="0", WORLD_SIZE="8")
     done = spotter("run", "--push", server.url(), "--push-every", "1s", "--push-flush", "60s", "--", build / "tests/programs/marks",
                    "steps", "60", "40", check=True)
     assert "pushed" not in done.err, done.err
@@ -75,6 +75,38 @@ def test_a_run_arrives(spotter, build, wire, server):
             key = tuple(sorted(labels.items()))
             assert seen.get(key, 0) < t, (name, labels)
             seen[key] = t
+
+
+def test_another_rank_of_the_machine(spotter, build, wire, server):
+    """With a recorder a rank, series that have no rank have one writer."""
+    spotter.env.update(TORCHELASTIC_RUN_ID="exp-7", RANK="3", LOCAL_RANK="1", WORLD_SIZE="8")
+    spotter("run", "-q", "--push", server.url(), "--push-flush", "60s", "--", build / "tests/programs/marks", "steps", "60", "10",
+            check=True)
+    series = received(wire, server)
+    assert all(labels.get("rank") == "3" for rows in series.values() for labels, _, _ in rows)
+    assert series["spotter_steps_total"][-1][1] == 60
+
+
+def test_a_rank_that_starts_again_goes_on_counting(spotter, build, wire, server):
+    marks = f"'{build}/tests/programs/marks' steps"
+    spotter.env.update(RANK="3", LOCAL_RANK="0", WORLD_SIZE="8")
+    spotter("run", "-q", "--push", server.url(), "--push-every", "1s", "--push-flush", "60s", "--", "sh", "-c",
+            f"{marks} 60 10; {marks} 20 10", check=True)
+    rows = received(wire, server)["spotter_steps_total"]
+    assert rows[-1][1] == 80 and [value for _, value, _ in rows] == sorted(value for _, value, _ in rows)
+    lines = re.findall(r"^spotter_steps_total{(.*)} (\S+) (\S+)$", spotter("export", "--to", "openmetrics", check=True).out, re.M)
+    assert len({labels for labels, _, _ in lines}) == 1 and float(lines[-1][1]) == 80
+    assert [(float(value), float(t)) for _, value, t in lines] == sorted((float(value), float(t)) for _, value, t in lines)
+
+
+def test_why_samples_are_missing(spotter, server, tmp_path):
+    server.plan.append((400, {}, b"out of order sample"))
+    child = spotter.start("run", "--push", server.url(), "--push-every", "1s", "--push-flush", "60s", "--", "sh", "-c",
+                          f"for i in $(seq 600); do test -e '{tmp_path}/go' && exit 0; sleep 0.1; done; exit 1", text=True)
+    wait_for(lambda: len(server.requests) > 1, "a request that is taken")
+    (tmp_path / "go").touch()
+    _, err = child.communicate(timeout=push_world.PATIENCE)
+    assert re.search(r"spotter: \d+ of \d+ samples were not pushed: .*HTTP status 400: out of order sample", err), err
 
 
 def test_a_run_by_otlp(spotter, build, wire, server):

@@ -70,11 +70,13 @@ def test_real_run(spotter, files, tmp_path):
     total = seconds_in(spotter, record)
     assert math.isclose(files.seconds(scope), total, rel_tol=1e-6)
     assert math.isclose(files.seconds(lines), total, rel_tol=1e-4)
-    (stacks,) = [s for name, s in scope.items() if name.endswith("main thread")]
+    # on a busy machine there is another: what the program was before it was Python
+    (stacks,) = [s for name, s in scope.items() if name.endswith("main thread") and any("main" in frames for frames in s)]
     spin = sum(w for s, w in stacks.items() if "spin" in s)
     sleep = sum(w for s, w in stacks.items() if s[-1] == "[waiting: sleep]" and "main" in s)
     # 1.5 s and 1 s, and whatever a busy machine makes of them
-    assert 1 < spin < 4 and 0.7 < sleep < 3, stacks
+    assert spin > 0.7 and sleep > 0.4, stacks
+    assert spin + sleep < spotter.json("why", record)["run"]["duration_s"] * 1.05 + 0.2, stacks
     assert all(s[:2] == ("<module>", "main") for s in stacks if "spin" in s), stacks
 
 

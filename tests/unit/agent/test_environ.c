@@ -81,6 +81,27 @@ static void identities(void **state)
 	}
 }
 
+static void pods(void **state)
+{
+	(void)state;
+	assert_true(
+	    of("KUBERNETES_SERVICE_HOST=10.0.0.1 SPOTTER_RUN_ID=mine RANK=1 WORLD_SIZE=2").pod);
+	assert_false(of("RANK=1 WORLD_SIZE=2").pod);
+}
+
+/* srun --mpi=pmix; the second is below a launcher of its own, which counts otherwise. */
+static void local_rank_by_slurm(void **state)
+{
+	struct job_env e = of("PMIX_RANK=3 SLURM_PROCID=3 SLURM_LOCALID=1 SLURM_JOB_ID=7");
+
+	(void)state;
+	assert_int_equal(e.rank, 3);
+	assert_int_equal(e.local_rank, 1);
+	e = of("PMIX_RANK=3 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_JOB_ID=7");
+	assert_int_equal(e.rank, 3);
+	assert_int_equal(e.local_rank, -1);
+}
+
 static void hostile(void **state)
 {
 	static char text[4096];
@@ -115,6 +136,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(identities),
+		cmocka_unit_test(pods),
+		cmocka_unit_test(local_rank_by_slurm),
 		cmocka_unit_test(hostile),
 	};
 

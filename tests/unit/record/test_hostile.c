@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "record/follow.h"
 #include "record/reader.h"
 #include "record/writer.h"
 #include "world.h"
@@ -394,6 +395,65 @@ static void test_odd_paths(void **state)
 	test_path_rm(path);
 }
 
+/* Page and page size of the root of table step. */
+static void root_of_steps(const char *path, size_t *page, size_t *size)
+{
+	sqlite3_stmt *s;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_prepare_v2(db,
+			   "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size"
+			   " WHERE name = 'step'",
+			   -1, &s, NULL);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	*page = (size_t)sqlite3_column_int64(s, 0);
+	*size = (size_t)sqlite3_column_int64(s, 1);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+}
+
+static bool any_step(const struct window_step *s, void *arg)
+{
+	(void)s;
+	(void)arg;
+	return true;
+}
+
+/* A tree that leads to the same leaf again and again has no end in sight: following it ends where a row comes twice. */
+static void test_steps_in_circles(void **state)
+{
+	struct record *r = NULL;
+	struct err e = { 0 };
+	int64_t after = 0;
+	size_t n, page, size, cells;
+	char path[256];
+	uint8_t *whole, *root;
+
+	(void)state;
+	test_path(path, sizeof(path));
+	make_record(path);
+	run_sql(path, "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 2000)"
+		      " INSERT INTO step (rank, n, end_ns, entity) SELECT 0, i, i, 1 FROM c");
+	root_of_steps(path, &page, &size);
+	whole = read_file(path, &n);
+	assert_true(page > 1 && page * size <= n);
+	root = whole + (page - 1) * size;
+	assert_int_equal(root[0], 5); /* within a table, above its leaves */
+	cells = (size_t)(root[3] << 8 | root[4]);
+	assert_true(cells > 1);
+	for (size_t i = 1; i < cells; i++)
+		memcpy(root + (root[12 + 2 * i] << 8 | root[13 + 2 * i]),
+		       root + (root[12] << 8 | root[13]), 4);
+	write_file(path, whole, n);
+	assert_int_equal(record_open(path, &r, &e), 0);
+	assert_int_equal(record_new_steps(r, &after, 1 << 16, any_step, NULL), -EBADMSG);
+	assert_true(after > 0 && after < 2000);
+	record_close(r);
+	free(whole);
+	test_path_rm(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_trigger_does_not_run),
 		cmocka_unit_test(test_odd_paths),
+		cmocka_unit_test(test_steps_in_circles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,8 +98,8 @@ static void the_list(void **state)
 		w = made(d, item, w.made);
 	}
 	assert_true(w.version > version);
-	assert_non_null(strstr(w.paper->text, "20200101-000000-aaaa"));
-	assert_null(strstr(v.paper->text, "20200101-000000-aaaa"));
+	assert_non_null(memmem(w.paper->text, w.paper->n, "20200101-000000-aaaa", 20));
+	assert_null(memmem(v.paper->text, v.paper->n, "20200101-000000-aaaa", 20));
 	desk_give_back(d, w.paper);
 	desk_give_back(d, v.paper);
 	desk_leave(d, item);
