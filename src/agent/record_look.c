@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "explain/verdict.h"
 #include "record/follow.h"
+#include "record/ours.h"
 
 #include <errno.h>
 #include <math.h>
@@ -176,23 +177,6 @@ static void find_pids(struct record_news *n, struct record *record)
 	}
 }
 
-/* Can nobody but us and root put another file at this path while we look? Every folder above it is ours or
- * root's, and not open to all ("/tmp" is, but there only the owner of a file may move it). */
-static bool is_ours(const char *path)
-{
-	char part[sizeof(((struct record_news *)0)->path)];
-	struct stat st;
-
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		snprintf(part, sizeof(part), "%.*s", (int)(slash - path) + (slash == path), path);
-		if (lstat(part, &st) < 0 || !S_ISDIR(st.st_mode) ||
-		    (st.st_uid != 0 && st.st_uid != geteuid()) ||
-		    ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)))
-			return false;
-	}
-	return lstat(path, &st) == 0 && st.st_uid == geteuid();
-}
-
 /* Opens a file that some process of that name has open. It must be its user's own: a link, or the file of somebody else, would
  * have us tell what that user may not read. Only where nobody can mean ill it is read with its log. */
 static int open_offered(const struct record_news *n, struct record **ret)
@@ -203,7 +187,7 @@ static int open_offered(const struct record_news *n, struct record **ret)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != n->uid)
 		return -EPERM;
-	if (n->uid == geteuid() && is_ours(n->path))
+	if (n->uid == geteuid() && run_file_is_ours(n->path))
 		return record_open(n->path, ret, NULL);
 	return record_open_others(n->path, ret, NULL);
 }

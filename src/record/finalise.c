@@ -4,6 +4,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "record/db.h"
+#include "record/ours.h"
 #include "record/sqlite_api.h"
 
 #include <errno.h>
@@ -13,9 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { TRIES = 20, PAUSE_MS = 100 };
 
@@ -44,43 +43,6 @@ static int lock_folder(const char *path)
 	}
 	close(fd);
 	return -EBUSY;
-}
-
-/* May somebody else change what lies in this folder? A group of one's own name is taken for one's own, but not by root. */
-static bool others_may_write(const struct stat *st)
-{
-	mode_t others = S_IWOTH | S_IWGRP;
-
-	if (st->st_gid == getegid() && geteuid() != 0)
-		others = S_IWOTH;
-	return st->st_mode & others;
-}
-
-/* Writing lets SQLite play back a journal it finds beside the file, and that one may name any file to be removed: so only
- * where nobody else can put one there, neither into the folder nor by swapping a folder above it. What is not ours stays
- * as it is and is read as it is. */
-static bool is_ours(const char *full)
-{
-	char folder[PATH_MAX];
-	struct stat st;
-	char *slash;
-
-	snprintf(folder, sizeof(folder), "%s", full);
-	slash = strrchr(folder, '/');
-	if (!slash || lstat(full, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		return false;
-	slash[slash == folder] = '\0';
-	if (lstat(folder, &st) < 0 || st.st_uid != geteuid() || others_may_write(&st))
-		return false;
-	while ((slash = strrchr(folder, '/')) && folder[1]) {
-		slash[slash == folder] = '\0';
-		if (lstat(folder, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()))
-			return false;
-		/* in a folder like /tmp only who owns something may rename it */
-		if (others_may_write(&st) && !(st.st_mode & S_ISVTX))
-			return false;
-	}
-	return true;
 }
 
 static int close_run(struct sqlite3 *db, const char *path)
@@ -121,7 +83,9 @@ int run_file_finalise(const char *path)
 
 	if (!realpath(path, full))
 		return -errno;
-	if (!is_ours(full))
+	/* Writing lets SQLite play back a journal it finds beside the file, and that one may name any file to be removed.
+	 * What is not ours stays as it is and is read as it is. */
+	if (!run_file_is_ours(full))
 		return -EPERM;
 	auto_close int lock = lock_folder(full);
 

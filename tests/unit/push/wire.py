@@ -2,10 +2,11 @@
 """What was pushed, as somebody else reads it: a snappy decoder written from the format's description (and Debian's
 python3-snappy beside it, where it is), and Google's protobuf with the published messages and field numbers
 (prometheus/prompb/remote.proto, opentelemetry-proto). Fields that nobody has published are a mistake."""
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-except ImportError:
-    descriptor_pb2 = None
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from published import available, messages  # noqa: E402,F401
 try:
     import snappy
 except ImportError:
@@ -40,10 +41,6 @@ OTLP = {
                            "explicit_bounds": (7, "double", True), "attributes": (9, "KeyValue", True)},
 }
 PACKED = ("bucket_counts", "explicit_bounds")
-
-
-def available():
-    return descriptor_pb2 is not None
 
 
 def uncompress(data):
@@ -88,29 +85,8 @@ def uncompress(data):
     return bytes(out)
 
 
-def messages(package, schema):
-    """{name: class} of a schema."""
-    file = descriptor_pb2.FileDescriptorProto(name=package + ".proto", package=package, syntax="proto2")
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for name, members in schema.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind, *repeated) in members.items():
-            row = message.field.add(name=field, number=number)
-            row.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            if field in PACKED:
-                row.options.packed = True
-            if kind in schema:
-                row.type, row.type_name = kinds.TYPE_MESSAGE, f".{package}.{kind}"
-            else:
-                row.type = getattr(kinds, "TYPE_" + kind.upper())
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    made = getattr(message_factory, "GetMessageClass", None) or message_factory.MessageFactory(pool).GetPrototype
-    return {name: made(pool.FindMessageTypeByName(f"{package}.{name}")) for name in schema}
-
-
 def parsed(package, schema, name, data):
-    message = messages(package, schema)[name].FromString(data)
+    message = messages(package, schema, PACKED)[name].FromString(data)
     message.DiscardUnknownFields()
     assert message.ByteSize() == len(data), "it has fields that nobody has published"
     return message

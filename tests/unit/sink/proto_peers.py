@@ -3,13 +3,13 @@
 (tensorflow/core/util/event.proto and framework/summary.proto; perfetto protos/perfetto/trace). available() says whether
 python3-protobuf is there. What these messages do not name is a mistake: nothing may be left over."""
 import struct
+import sys
+from pathlib import Path
 
 import proto_files
 
-try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-except ImportError:
-    descriptor_pb2 = None
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from published import available, messages  # noqa: E402,F401
 
 # {message: {field: (number, type, repeated)}}
 TENSORBOARD = {
@@ -35,29 +35,6 @@ PERFETTO = {
     "CounterDescriptor": {"type": (1, "int32"), "categories": (2, "string", True), "unit": (3, "int32"),
                           "unit_multiplier": (4, "int64"), "is_incremental": (5, "bool"), "unit_name": (6, "string")},
 }
-
-
-def available():
-    return descriptor_pb2 is not None
-
-
-def messages(package, schema):
-    """{name: class} of a schema."""
-    file = descriptor_pb2.FileDescriptorProto(name=package + ".proto", package=package, syntax="proto2")
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for name, members in schema.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind, *repeated) in members.items():
-            row = message.field.add(name=field, number=number)
-            row.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            if kind in schema:
-                row.type, row.type_name = kinds.TYPE_MESSAGE, f".{package}.{kind}"
-            else:
-                row.type = getattr(kinds, "TYPE_" + kind.upper())
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    made = getattr(message_factory, "GetMessageClass", None) or message_factory.MessageFactory(pool).GetPrototype
-    return {name: made(pool.FindMessageTypeByName(f"{package}.{name}")) for name in schema}
 
 
 def parsed(kind, data):
