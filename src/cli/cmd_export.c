@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "cli/judge.h"
 #include "cli/outfile.h"
 #include "cli/progress.h"
 #include "model/window.h"
@@ -291,7 +292,7 @@ static int run_export(struct cli *cli, void *options, const struct opt_rest *res
 		return cli_usage(cli, "--what steps is for --to csv and parquet; the other formats "
 				      "have the steps anyway");
 	if (store_find(rest->n ? rest->v[0] : NULL, path, sizeof(path), &e) < 0 ||
-	    record_open(path, &record, &e) < 0)
+	    judge_open(cli, path, &record, &e) < 0)
 		return cli_fail(cli, &e);
 	progress_begin(&x.progress, "exporting", o->quiet);
 	x.state = calloc(1, x.sink->state_size + 1);

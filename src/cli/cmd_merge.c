@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/judge.h"
 #include "cli/progress.h"
 #include "explain/verdict.h"
 #include "record/join.h"
@@ -59,7 +60,7 @@ static int open_all(struct merge_job *m, const struct opt_rest *rest, struct err
 
 		m->labels[i] = rest->v[i];
 		if (r == 0)
-			r = record_open(m->paths[i], &m->records[i], e);
+			r = judge_open(m->cli, m->paths[i], &m->records[i], e);
 		if (r < 0)
 			return r;
 	}
@@ -72,7 +73,7 @@ static void tell(void *arg, double share)
 }
 
 /* The file is still open for writing: the reader comes as any other would. */
-static int judge(struct merge_job *m, struct buf *text, struct err *e)
+static int judge_merged(struct merge_job *m, struct buf *text, struct err *e)
 {
 	struct render_style style = { .color = m->cli->color_out,
 				      .max_lines = VERDICT_LINES,
@@ -82,7 +83,7 @@ static int judge(struct merge_job *m, struct buf *text, struct err *e)
 	struct verdict verdict = { 0 };
 	struct window whole;
 	char why[80];
-	int r = record_open(m->place.path, &record, e);
+	int r = record_open_writing(m->place.path, &record, e);
 
 	if (r < 0)
 		return r;
@@ -133,7 +134,7 @@ static int write_all(struct merge_job *m, struct buf *text, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "cannot write '%s': %s", m->place.path,
 			       err_name(r, why, sizeof(why)));
-	r = judge(m, text, e);
+	r = judge_merged(m, text, e);
 	if (r < 0)
 		return r;
 	r = record_finish(steal_ptr(&m->writer), run);

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/text.h"
+#include "cli/judge.h"
 #include "cli/sql_out.h"
 #include "record/reader.h"
 #include "record/store.h"
@@ -159,7 +160,7 @@ static int run_sql(struct cli *cli, void *options, const struct opt_rest *rest)
 
 	if (o->common.json && o->csv)
 		return cli_usage(cli, "--json or --csv, not both");
-	if (store_find(run, path, sizeof(path), &e) < 0 || record_open(path, &record, &e) < 0)
+	if (store_find(run, path, sizeof(path), &e) < 0 || judge_open(cli, path, &record, &e) < 0)
 		return cli_fail(cli, &e);
 	status = run_query(cli, record_db(record), sql, format);
 	record_close(record);

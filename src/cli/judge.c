@@ -35,6 +35,23 @@ static int narrow(struct window *w, struct judge_part part, struct err *e)
 	return 0;
 }
 
+void judge_say_remark(const struct cli *cli, const char *path, struct record *r)
+{
+	const char *remark = record_remark(r);
+
+	if (remark[0])
+		cli_say(cli, "spotter: '%s': %s", path, remark);
+}
+
+int judge_open(const struct cli *cli, const char *path, struct record **ret, struct err *e)
+{
+	int r = record_open(path, ret, e);
+
+	if (r == 0)
+		judge_say_remark(cli, path, *ret);
+	return r;
+}
+
 static void pulse(void *progress)
 {
 	progress_pulse(progress);
@@ -57,7 +74,7 @@ static int judge_record(struct cli *cli, const char *path, struct judge_part par
 			struct err *e)
 {
 	char why[80];
-	int r = record_open(path, &j->record, e);
+	int r = judge_open(cli, path, &j->record, e);
 
 	if (r < 0)
 		return r;

@@ -35,4 +35,8 @@ int judge_part(struct cli *cli, const char *word, int64_t duration_ns, struct ju
 	       struct judged *ret, struct err *e);
 void judged_done(struct judged *j);
 
+/* Opens a record and says what of it cannot be seen: one that another user could harm us by is read without its log. */
+int judge_open(const struct cli *cli, const char *path, struct record **ret, struct err *e);
+void judge_say_remark(const struct cli *cli, const char *path, struct record *r);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/judge.h"
 #include "cli/live.h"
 #include "cli/nvml.h"
 #include "record/reader.h"
@@ -186,6 +187,8 @@ int top_screen(struct cli *cli, const struct top_screen *o)
 	char why[80];
 	int r = open_word(&x, o, &e);
 
+	if (x.record)
+		judge_say_remark(cli, o->word, x.record);
 	if (r == 0)
 		r = tui_open(&to, &t, &e);
 	if (t) {

@@ -382,7 +382,7 @@ static int explain_run(struct recorder *r, const struct render_style *style, str
 	struct verdict verdict = { 0 };
 	struct window whole;
 	struct buf json;
-	int error = record_open(r->place.path, &record, e);
+	int error = record_open_writing(r->place.path, &record, e);
 
 	if (error < 0)
 		return error;

@@ -183,7 +183,7 @@ int db_open_hostile(const char *path, enum db_mode mode, struct sqlite3 **ret)
 {
 	int flags = SQLITE_OPEN_NOMUTEX |
 		    (mode == DB_FINALISE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
-	bool as_is = mode == DB_READ_AS_IS || mode == DB_READ_OTHERS;
+	bool as_is = mode == DB_READ_AS_IS;
 	auto_free char *name = as_is ? as_is_uri(path) : db_path(path);
 	struct sqlite3 *db = NULL;
 	int r;
@@ -191,9 +191,7 @@ int db_open_hostile(const char *path, enum db_mode mode, struct sqlite3 **ret)
 	if (!name)
 		return -ENOMEM;
 	if (as_is)
-		flags |= SQLITE_OPEN_URI;
-	if (mode == DB_READ_OTHERS)
-		flags |= SQLITE_OPEN_NOFOLLOW;
+		flags |= SQLITE_OPEN_URI | SQLITE_OPEN_NOFOLLOW;
 	if (sqlite3_hard_heap_limit64(-1) == 0)
 		(void)sqlite3_hard_heap_limit64(HEAP_MOST);
 	if (sqlite3_open_v2(name, &db, flags, NULL) != SQLITE_OK) {

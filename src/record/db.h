@@ -40,8 +40,7 @@ void db_stmt_done(struct sqlite3_stmt **s);
 /* How to open: reading never writes, makes no file and no checkpoint. */
 enum db_mode {
 	DB_READ,
-	DB_READ_AS_IS,  /* without its -wal and -shm: immutable */
-	DB_READ_OTHERS, /* the same, and its path leads through no link */
+	DB_READ_AS_IS, /* without its -wal and -shm (immutable), and no link in its path is followed */
 	DB_FINALISE,
 };
 /* Opens what may be anybody's file: whatever its schema holds, no trigger runs, no view or index

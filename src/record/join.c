@@ -184,6 +184,7 @@ static int find_machine(struct join *j, size_t part)
 	m->part = part;
 	m->cpus = run->machine.cpus;
 	p->machine = j->machines.n - 1;
+	m->same = join_same_host(j, p->machine);
 	return 0;
 }
 
@@ -349,6 +350,10 @@ static void say_clocks(struct join *j)
 
 	for (size_t i = 1; i < j->machines.n; i++)
 		join_note(j, "%s", join_clock_text(j, i, text, sizeof(text)));
+	for (size_t i = 1; i < j->machines.n; i++)
+		if (j->machines.v[i].same != i)
+			join_note(j, "%.65s is on the host of %.65s: in sums it is counted once",
+				  j->machines.v[i].name, j->machines.v[j->machines.v[i].same].name);
 }
 
 /* How it ended: badly, if any part did. */
@@ -389,6 +394,8 @@ static void take_machines(struct join *j)
 		const struct machine *m =
 		    &record_run(j->parts.v[j->machines.v[i].part].record)->machine;
 
+		if (j->machines.v[i].same != i)
+			continue;
 		if (m->cpus > 0 && m->cpus < 1 << 20)
 			all->cpus += m->cpus;
 		if (m->memory_bytes > 0 && m->memory_bytes < INT64_MAX / 8 / JOIN_RECORDS_MOST)

@@ -41,7 +41,9 @@ struct join_machine {
 	char name[65];
 	int64_t pid_space;
 	size_t clock;
-	size_t part;   /* whose readings of the machine itself are taken */
+	size_t part; /* whose readings of the machine itself are taken */
+	size_t
+	    same; /* the first machine that has measured the same host: containers of one kernel; else itself */
 	int gpu_base;  /* its first GPU has this number */
 	uint32_t host; /* entity in the joined run */
 	int cpus;

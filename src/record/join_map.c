@@ -9,6 +9,24 @@
 
 #include <errno.h>
 
+/* One boot is one kernel, so a second container there has measured the same host, unless each is shown a share of it only
+ * (lxcfs): then they have different cores and memory. */
+size_t join_same_host(const struct join *j, size_t machine)
+{
+	const struct join_machine *m = &j->machines.v[machine];
+	const struct machine *x = &record_run(j->parts.v[m->part].record)->machine;
+
+	for (size_t i = 0; i < machine; i++) {
+		const struct machine *y =
+		    &record_run(j->parts.v[j->machines.v[i].part].record)->machine;
+
+		if (j->machines.v[i].clock == m->clock && x->cpus == y->cpus &&
+		    x->memory_bytes == y->memory_bytes)
+			return j->machines.v[i].same;
+	}
+	return machine;
+}
+
 bool join_is_of_machine(enum entity_kind kind)
 {
 	switch (kind) {

@@ -38,7 +38,9 @@ static inline uint32_t join_id(const struct join_part *p, uint32_t id)
 	return map_get(&p->ids, id, &is) ? is : 0;
 }
 
-/* join_map.c: ids for all that is in the joined run. 0 or -ENOMEM. */
+/* join_map.c: the first machine that has measured the host of this one, the last so far; itself: none has. */
+size_t join_same_host(const struct join *j, size_t machine);
+/* Ids for all that is in the joined run. 0 or -ENOMEM. */
 int join_give_ids(struct join *j);
 /* Of several records of a machine the first tells of the machine itself. */
 bool join_is_of_machine(enum entity_kind kind);

@@ -66,7 +66,7 @@ void join_sum_end(struct join *j, struct join_sums *s, size_t part)
 	}
 }
 
-/* Ranks of one machine may each be allowed all of its cores: it has them once. */
+/* Ranks of one machine, and containers of one host, may each be allowed all of its cores: it has them once. */
 static double cores(const struct join *j, enum metric_id m)
 {
 	double sum = 0;
@@ -75,7 +75,8 @@ static double cores(const struct join *j, enum metric_id m)
 		double here = 0, most = j->machines.v[k].cpus / metrics[m].scale;
 
 		for (size_t i = 0; i < j->parts.n; i++)
-			if (j->parts.v[i].machine == k && j->parts.v[i].values[m].has)
+			if (j->machines.v[j->parts.v[i].machine].same == k &&
+			    j->parts.v[i].values[m].has)
 				here += (double)j->parts.v[i].values[m].last;
 		sum += most > 0 ? fmin(here, most) : here;
 	}

@@ -289,6 +289,7 @@ static void put_sample(struct joiner *x, size_t part)
 {
 	const struct record_sample *s = &x->readers[part].next;
 	const struct join_part *p = &x->j->parts.v[part];
+	const struct join_machine *m = &x->j->machines.v[p->machine];
 	uint32_t id = join_id(p, s->entity);
 	double raw;
 
@@ -298,11 +299,10 @@ static void put_sample(struct joiner *x, size_t part)
 	if (!(fabs(raw) < 9e18))
 		return;
 	if (is_whole(s->entity) &&
-	    (s->entity != ID_HOST || x->j->machines.v[p->machine].part == part))
+	    (s->entity != ID_HOST || (m->part == part && m->same == p->machine)))
 		join_sum_take(x->j, &x->sums, part, s->metric, llround(raw));
 	/* the machine's own readings are those of its first record */
-	if (id && (!join_is_of_machine(metrics[s->metric].entity) ||
-		   x->j->machines.v[p->machine].part == part))
+	if (id && (!join_is_of_machine(metrics[s->metric].entity) || m->part == part))
 		frame_put(&x->frame, s->metric, id, llround(raw));
 }
 

@@ -101,6 +101,13 @@ static int add_entity(struct record *r, struct sqlite3_stmt *s)
 						  .detail = (char *)db_column(s, 8) });
 }
 
+/* A value that was not known is no zero: the status of a process that nobody waited for. */
+static double double_or_nan(sqlite3_stmt *s, int column)
+{
+	return sqlite3_column_type(s, column) == SQLITE_NULL ? (double)NAN
+							     : sqlite3_column_double(s, column);
+}
+
 static int add_event(struct record *r, struct sqlite3_stmt *s)
 {
 	enum event_kind kind = event_kind_by_name(db_column(s, 1));
@@ -118,7 +125,7 @@ static int add_event(struct record *r, struct sqlite3_stmt *s)
 	*e = (struct window_event){ .t_ns = sane_ns(sqlite3_column_int64(s, 0)),
 				    .kind = kind,
 				    .entity = (uint32_t)sqlite3_column_int64(s, 2),
-				    .value = sqlite3_column_double(s, 3),
+				    .value = double_or_nan(s, 3),
 				    .text = text };
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "record/db.h"
+#include "record/ours.h"
 #include "record/schema.h"
 #include "record/sqlite_api.h"
 
@@ -45,18 +46,36 @@ double run_file_age(const char *path)
 	return newest ? (double)(now - newest) / 1e9 : 1e9;
 }
 
-static int check_file(const char *path, struct err *e)
+/* The path itself, without links. */
+static int resolve(const char *path, char *ret, struct err *e)
+{
+	char why[80];
+	int r = run_file_resolve(path, ret);
+
+	if (r == 0)
+		return 0;
+	if (r == -EPERM) {
+		err_set(e, r, "'%s' leads through a link of another user", path);
+		err_hint(e, "as root, give the path it leads to");
+		return r;
+	}
+	err_set(e, r, "cannot open '%s': %s", path, err_name(r, why, sizeof(why)));
+	if (r == -ENOENT)
+		err_hint(e, "'spotter runs' lists what has been recorded");
+	return r;
+}
+
+/* full: the path to look at, path: as it is called. A pipe would be waited for, so nothing but a file is opened. */
+static int check_file(const char *path, const char *full, struct err *e)
 {
 	struct stat st;
 	char why[80];
 
-	if (stat(path, &st) < 0) {
+	if (lstat(full, &st) < 0) {
 		int error = -errno;
 
-		err_set(e, error, "cannot open '%s': %s", path, err_name(error, why, sizeof(why)));
-		if (error == -ENOENT)
-			err_hint(e, "'spotter runs' lists what has been recorded");
-		return error;
+		return err_set(e, error, "cannot open '%s': %s", path,
+			       err_name(error, why, sizeof(why)));
 	}
 	if (S_ISDIR(st.st_mode))
 		return err_set(e, -EISDIR, "'%s' is a folder, not a recording", path);
@@ -125,26 +144,70 @@ static int identify(struct sqlite3 *db, const char *path, struct err *e)
 	return r < 0 ? refuse(path, r, e) : 0;
 }
 
-/* Opens and identifies. Where the -wal needs a folder that cannot be written, goes without it. */
-static int open_any(const char *path, struct run_file *f, struct err *e)
+/* Not zero: SQLite ends the query. */
+static int spend(void *arg)
+{
+	int64_t *left = arg;
+
+	return --*left < 0;
+}
+
+static bool has_log(const char *full)
+{
+	char name[PATH_MAX + 8];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s-wal", full);
+	return lstat(name, &st) == 0 && st.st_size > 0;
+}
+
+/* budget: in BUDGET_STEPs, 0: none. */
+static int open_as_is(const char *path, const char *full, int64_t budget, struct run_file *f,
+		      struct err *e)
+{
+	int r = db_open_hostile(full, DB_READ_AS_IS, &f->db);
+
+	if (r < 0)
+		return refuse(path, r, e);
+	f->as_is = true;
+	if (budget) {
+		f->budget = malloc(sizeof(*f->budget));
+		if (!f->budget) {
+			run_file_close(f);
+			return err_set(e, -ENOMEM, "out of memory");
+		}
+		*f->budget = budget;
+		sqlite3_progress_handler(f->db, BUDGET_STEP, spend, f->budget);
+	}
+	r = identify(f->db, path, e);
+	if (r < 0) {
+		run_file_close(f);
+		return r;
+	}
+	if (has_log(full))
+		snprintf(
+		    f->remark, sizeof(f->remark),
+		    "others than you may change it, so what is still in its -wal file (of a run "
+		    "that goes on up to the last half minute) was left out");
+	return 0;
+}
+
+/* Where the -wal needs a folder that cannot be written, goes without it. */
+static int open_with_log(const char *path, const char *full, struct run_file *f, struct err *e)
 {
 	struct err first = { 0 };
-	int r = db_open_hostile(path, DB_READ, &f->db);
+	int r = db_open_hostile(full, DB_READ, &f->db);
 
 	r = r < 0 ? refuse(path, r, &first) : identify(f->db, path, &first);
 	if (r >= 0)
 		return 0;
 	run_file_close(f);
 	if (r != -EBADMSG && r != -EPROTO && r != -ENOMEM && r != -EACCES &&
-	    db_open_hostile(path, DB_READ_AS_IS, &f->db) >= 0) {
-		if (identify(f->db, path, NULL) >= 0) {
-			snprintf(
-			    f->remark, sizeof(f->remark),
-			    "its folder cannot be written, so what is still in its -wal file was"
-			    " left out: copy both to a folder of your own to see all of it");
-			return 0;
-		}
-		run_file_close(f);
+	    open_as_is(path, full, 0, f, NULL) >= 0) {
+		snprintf(f->remark, sizeof(f->remark),
+			 "its folder cannot be written, so what is still in its -wal file was"
+			 " left out: copy both to a folder of your own to see all of it");
+		return 0;
 	}
 	if (e && !e->code)
 		*e = first;
@@ -160,7 +223,7 @@ static bool is_orphan(const struct run_file *f, const char *path)
 	auto_stmt *s = NULL;
 	bool open = false;
 
-	if (f->remark[0] || run_file_info(f->db, &run, &recorder, NULL, NULL) < 0)
+	if (f->as_is || run_file_info(f->db, &run, &recorder, NULL, NULL) < 0)
 		return false;
 	open = run.state == RUN_GOING;
 	if (!open && db_prepare(f->db, "PRAGMA journal_mode", &s) >= 0 && db_row(s) > 0)
@@ -169,57 +232,43 @@ static bool is_orphan(const struct run_file *f, const char *path)
 	return open && !recorder_alive(&recorder, run_file_age(path));
 }
 
-int run_file_open(const char *path, bool finalise, struct run_file *ret, struct err *e)
+/* The path to open, with no link in it but for what is anybody's, where SQLite refuses them. */
+static int find_file(const char *path, enum run_file_how how, char *ret, struct err *e)
+{
+	int r = 0;
+
+	if (how == RUN_FILE_ANYBODYS && !text_copy(ret, PATH_MAX, path))
+		r = err_set(e, -ENAMETOOLONG, "the name of the file is too long");
+	else if (how == RUN_FILE_LOOK || how == RUN_FILE_CLOSE ||
+		 (how == RUN_FILE_WRITING && !realpath(path, ret)))
+		r = resolve(path, ret, e);
+	return r < 0 ? r : check_file(path, ret, e);
+}
+
+int run_file_open(const char *path, enum run_file_how how, struct run_file *ret, struct err *e)
 {
 	struct run_file f = { 0 };
-	int r = check_file(path, e);
+	char full[PATH_MAX];
+	int r = find_file(path, how, full, e);
 
-	if (r >= 0)
-		r = open_any(path, &f, e);
 	if (r < 0)
 		return r;
-	if (finalise && is_orphan(&f, path)) {
+	if (how == RUN_FILE_ANYBODYS)
+		r = open_as_is(path, full, BUDGET_STEPS, &f, e);
+	else if (how != RUN_FILE_WRITING && !run_file_is_safe(full))
+		r = open_as_is(path, full, 0, &f, e);
+	else
+		r = open_with_log(path, full, &f, e);
+	if (r < 0)
+		return r;
+	if (how == RUN_FILE_CLOSE && is_orphan(&f, full)) {
 		run_file_close(&f);
 		/* Where it cannot be written it is read as it is. */
-		(void)run_file_finalise(path);
+		(void)run_file_finalise(full);
 		f = (struct run_file){ 0 };
-		r = open_any(path, &f, e);
+		r = open_with_log(path, full, &f, e);
 		if (r < 0)
 			return r;
-	}
-	*ret = f;
-	return 0;
-}
-
-/* Not zero: SQLite ends the query. */
-static int spend(void *arg)
-{
-	int64_t *left = arg;
-
-	return --*left < 0;
-}
-
-int run_file_open_others(const char *path, struct run_file *ret, struct err *e)
-{
-	struct run_file f = { 0 };
-	int r = check_file(path, e);
-
-	if (r < 0)
-		return r;
-	r = db_open_hostile(path, DB_READ_OTHERS, &f.db);
-	if (r < 0)
-		return refuse(path, r, e);
-	f.budget = malloc(sizeof(*f.budget));
-	if (!f.budget) {
-		run_file_close(&f);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	*f.budget = BUDGET_STEPS;
-	sqlite3_progress_handler(f.db, BUDGET_STEP, spend, f.budget);
-	r = identify(f.db, path, e);
-	if (r < 0) {
-		run_file_close(&f);
-		return r;
 	}
 	*ret = f;
 	return 0;

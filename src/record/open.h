@@ -15,15 +15,21 @@ struct sqlite3;
 struct run_file {
 	struct sqlite3 *db;
 	char remark[200]; /* what a reader should know about this file; "" nothing */
+	bool as_is;       /* read without its -wal: changes after this moment are not seen */
 	int64_t *budget;  /* rounds of SQLite's machine that are left, in BUDGET_STEPs; NULL: any */
 };
 
-/* Read-only. finalise: a record whose recorder has died is closed first, where that can be done. */
-int run_file_open(const char *path, bool finalise, struct run_file *ret, struct err *e);
-/* The same for a file of another user, who may change it and its -shm at any moment: SQLite maps the -shm, and whoever
- * has mapped a file that is then cut short is killed (SIGBUS). So it is read as it is, without -wal and -shm, nothing is
- * finalised, and a query that goes on and on (pages that lead in circles) is ended with -EINTR. */
-int run_file_open_others(const char *path, struct run_file *ret, struct err *e);
+/* How much its owner is trusted with what lies beside it. Whatever is read as it is has a remark where that leaves
+ * something out. */
+enum run_file_how {
+	RUN_FILE_LOOK, /* by ours.h: with its log, or as it is where others could harm us by that */
+	RUN_FILE_CLOSE, /* the same, and one whose recorder has died is closed first, where that can be done */
+	RUN_FILE_WRITING, /* this process writes it, so it has mapped its -shm anyway: with its log */
+	RUN_FILE_ANYBODYS, /* as it is, whoever's it is, for who looks at files of anybody all day: no link in its path is
+			    * followed, and a query that goes on and on (pages that lead in circles) ends with -EINTR */
+};
+/* Read-only. */
+int run_file_open(const char *path, enum run_file_how how, struct run_file *ret, struct err *e);
 void run_file_close(struct run_file *f);
 
 /* The row of table run. ret must be empty; recorder and the two times may be NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/reader.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "record/db.h"
 #include "record/read.h"
@@ -11,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+enum { TORN_TRIES = 5, TORN_PAUSE_MS = 20 };
 
 static int stat_op(void *src, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
 		   struct series_stat *ret)
@@ -149,21 +153,33 @@ static int load(struct record *r)
 	return ret;
 }
 
-static int open_with(const char *path, bool others, struct record **ret, struct err *e)
+/* Tells two states of a file apart. 0: it cannot be looked at. */
+static int64_t stamp_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec + (int64_t)st.st_size;
+}
+
+static int open_with(const char *path, enum run_file_how how, struct record **ret, struct err *e)
 {
 	struct record *r = calloc(1, sizeof(*r));
+	int64_t stamp = stamp_of(path);
 	int got;
 
 	if (!r)
 		return err_set(e, -ENOMEM, "out of memory");
-	got = others ? run_file_open_others(path, &r->file, e)
-		     : run_file_open(path, true, &r->file, e);
+	got = run_file_open(path, how, &r->file, e);
 	if (got >= 0) {
 		r->path = strdup(path);
 		got = r->path ? vtab_register(r->file.db) : -ENOMEM;
 	}
 	if (got >= 0)
 		got = db_number(r->file.db, "PRAGMA data_version", &r->data_version);
+	if (r->file.as_is)
+		r->data_version = stamp;
 	if (got >= 0)
 		got = load(r);
 	if (got < 0) {
@@ -179,14 +195,44 @@ static int open_with(const char *path, bool others, struct record **ret, struct 
 	return 0;
 }
 
+static void pause_a_moment(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = TORN_PAUSE_MS * NS_PER_MS }, NULL);
+}
+
+/* Who reads a file as it is may see it while its recorder moves the log into it: half old, half new. */
+static bool was_torn(const char *path, int error, int64_t before, int *tries)
+{
+	if (error != -EBADMSG || stamp_of(path) == before || ++*tries > TORN_TRIES)
+		return false;
+	pause_a_moment();
+	return true;
+}
+
 int record_open(const char *path, struct record **ret, struct err *e)
 {
-	return open_with(path, false, ret, e);
+	struct err why;
+	int64_t before;
+	int r, tries = 0;
+
+	do {
+		why = (struct err){ 0 };
+		before = stamp_of(path);
+		r = open_with(path, RUN_FILE_CLOSE, ret, &why);
+	} while (r < 0 && was_torn(path, r, before, &tries));
+	if (r < 0 && e && !e->code)
+		*e = why;
+	return r;
 }
 
 int record_open_others(const char *path, struct record **ret, struct err *e)
 {
-	return open_with(path, true, ret, e);
+	return open_with(path, RUN_FILE_ANYBODYS, ret, e);
+}
+
+int record_open_writing(const char *path, struct record **ret, struct err *e)
+{
+	return open_with(path, RUN_FILE_WRITING, ret, e);
 }
 
 int record_borrow(struct sqlite3 *db, struct record **ret)
@@ -207,11 +253,55 @@ int record_borrow(struct sqlite3 *db, struct record **ret)
 	return got;
 }
 
+/* What is read as it is notices no change by itself, so it is opened anew. */
+static int reopen(struct record *r)
+{
+	struct run_file again = { 0 };
+	int ret = run_file_open(r->path, RUN_FILE_LOOK, &again, NULL);
+
+	if (ret < 0)
+		return ret;
+	ret = vtab_register(again.db);
+	if (ret < 0) {
+		run_file_close(&again);
+		return ret;
+	}
+	chunk_end(&r->chunk);
+	run_file_close(&r->file);
+	r->file = again;
+	if (r->on_read)
+		record_on_read(r, r->on_read, r->on_read_arg);
+	return 0;
+}
+
+static int refresh_as_is(struct record *r)
+{
+	int64_t before;
+	int ret, tries = 0;
+
+	do {
+		before = stamp_of(r->path);
+		if (!before || before == r->data_version)
+			return load(r); /* its recorder may have died */
+		r->data_version = before;
+		stacks_stale(r);
+		marks_stale(r);
+		stats_forget(r);
+		ret = reopen(r);
+		if (ret >= 0)
+			ret = load(r);
+	} while (ret < 0 && was_torn(r->path, ret, before, &tries));
+	return ret;
+}
+
 int record_refresh(struct record *r)
 {
 	int64_t version = 0;
-	int ret = db_number(r->file.db, "PRAGMA data_version", &version);
+	int ret;
 
+	if (r->file.as_is)
+		return r->run.state == RUN_GOING && !r->file.budget ? refresh_as_is(r) : 0;
+	ret = db_number(r->file.db, "PRAGMA data_version", &version);
 	if (ret < 0 || (version == r->data_version && r->run.state != RUN_GOING))
 		return ret;
 	/* Also when nothing was written: the recorder may have died. */

@@ -12,10 +12,14 @@ struct err;
 struct record;
 struct sqlite3;
 
-/* A file that is not ours, is torn or is from a newer major version is refused with a sentence. */
+/* A file that is no record, is torn or is from a newer major version is refused with a sentence. Whoever's it is: one that
+ * others than root and ourselves could harm us by is read as it is, without its -wal (ours.h), and record_remark() says
+ * what that leaves out. */
 int record_open(const char *path, struct record **ret, struct err *e);
-/* A file of another user, who may mean ill: as it is on disk, without what is still in its -wal (open.h). */
+/* Always so, with no link followed and an end to every query: for who reads files of anybody without being asked (open.h). */
 int record_open_others(const char *path, struct record **ret, struct err *e);
+/* One that this process itself is writing, wherever it lies: with its log. */
+int record_open_writing(const char *path, struct record **ret, struct err *e);
 void record_close(struct record *r);
 const struct run_info *record_run(const struct record *r);
 /* The part of the run between two monotonic times; 0,0: all of it. Borrowed from r. */

@@ -49,6 +49,7 @@ static void set_problem(struct store_entry *entry, int error)
 		  error == -ENODATA   ? "empty: nothing was recorded"
 		  : error == -EBADMSG ? "damaged, or not a Spotter recording"
 		  : error == -EPROTO  ? "made by a newer Spotter"
+		  : error == -EPERM   ? "a link of another user: not followed"
 				      : err_name(error, why, sizeof(why)));
 }
 
@@ -58,7 +59,7 @@ static int peek(const char *path, struct store_entry *entry)
 	struct run_info run = { .state = RUN_INTERRUPTED };
 	struct recorder_id recorder;
 	struct run_file f = { 0 };
-	int r = run_file_open(path, false, &f, NULL);
+	int r = run_file_open(path, RUN_FILE_LOOK, &f, NULL);
 
 	if (r >= 0)
 		r = run_file_info(f.db, &run, &recorder, NULL, NULL);

@@ -104,6 +104,8 @@ static int put_record(struct record *record, bool *ret_live, struct buf *out)
 	json_key_bool(&j, "live", *ret_live);
 	json_key_str(&j, "state", run_state_name(run->state));
 	json_key_int(&j, "bytes", record_bytes(record));
+	if (record_remark(record)[0])
+		json_key_str(&j, "remark", record_remark(record));
 	json_key(&j, "story");
 	json_raw(&j, buf_text(&story), story.len);
 	json_end(&j, '}');

@@ -3,13 +3,14 @@
 
 let isMounted = false;
 
-function drawRun({ live, state, story }) {
+function drawRun({ live, state, story, remark }) {
 	if (live)
 		story.verdict.run.live = true;
 	if (isMounted) {
 		window.spotter.update(story);
 	} else {
-		window.spotter.mount(story, { home: "/", foot: "Served by spotter serve, from the record as it is now." });
+		const seen = remark ? ` Not all of it was seen: ${remark}.` : "";
+		window.spotter.mount(story, { home: "/", foot: "Served by spotter serve, from the record as it is now." + seen });
 		document.querySelector("header.bar .brand").after(sign);
 		isMounted = true;
 	}
