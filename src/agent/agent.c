@@ -15,15 +15,16 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct agent {
 	struct host host;
-	struct sampler *sampler;
+	struct sampler *sampler; /* NULL: a replay */
 	struct frame frame;
 	struct world world;
 	struct notes notes;
 	struct jobs jobs;
-	struct records *records; /* NULL on a fixture */
+	struct records *records; /* NULL on a fixture that is no replay */
 	struct host_file statm;
 	struct map gpu_thing; /* entity -> place in the view's things */
 	int64_t start_ms;
@@ -57,9 +58,9 @@ int agent_open(const struct agent_options *o, struct agent **ret, struct err *e)
 	a->more_arg = o->more_arg;
 	pthread_mutex_init(&a->lock, NULL);
 	r = host_open(&a->host, o->root, e);
-	if (r == 0)
+	if (r == 0 && !o->replay)
 		r = sampler_open(&a->host, &so, &a->sampler, e);
-	if (r == 0 && a->host.live)
+	if (r == 0 && (a->host.live || o->replay))
 		r = records_open(&(struct records_options){ .look_ns = look_ns,
 							    .judge_ns = o->judge_ns,
 							    .folder = o->records,
@@ -207,10 +208,8 @@ static int take_self(struct agent *a)
 		{ M_SELF_TICKS, (double)a->ticks },
 		{ M_SELF_SKIPPED, (double)a->skipped },
 	};
-	struct view_thing *t = a->host.live ? vec_push(&a->view.things) : NULL;
+	struct view_thing *t = vec_push(&a->view.things);
 
-	if (!a->host.live)
-		return 0;
 	for (size_t i = 0; t && i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct view_value *v = vec_push(&a->view.values);
 
@@ -222,18 +221,40 @@ static int take_self(struct agent *a)
 	return t ? 0 : -ENOMEM;
 }
 
-static int make_view(struct agent *a)
+static int make_view(struct agent *a, int64_t wall_ns)
 {
 	struct agent_view *v = &a->view;
 	int r;
 
 	agent_view_reset(v);
-	v->time_ms = a->frame.wall_ns / NS_PER_MS;
+	v->time_ms = wall_ns / NS_PER_MS;
 	v->start_ms = a->start_ms;
 	r = take_things(a);
 	if (r == 0)
 		r = jobs_view(&a->jobs, &a->notes, &a->world, a->records, &a->gpu_thing, v);
-	return r < 0 ? r : take_self(a);
+	/* A captured machine costs nothing. */
+	return r < 0 || !a->host.live ? r : take_self(a);
+}
+
+/* boot_ns: since the machine started, at the time of the frame. */
+static int take_frame(struct agent *a, const struct frame *f, int64_t boot_ns)
+{
+	int r;
+
+	a->ticks++;
+	if (!a->start_ms)
+		a->start_ms = f->wall_ns / NS_PER_MS;
+	r = world_frame(&a->world, f);
+	if (r == 0)
+		r = notes_tick(&a->notes, &a->world, f, a->records);
+	if (r == 0)
+		r = jobs_tick(&a->jobs, &a->notes, &a->world, f, boot_ns, a->records);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&a->lock);
+	r = make_view(a, f->wall_ns);
+	pthread_mutex_unlock(&a->lock);
+	return r;
 }
 
 int agent_tick(struct agent *a)
@@ -244,21 +265,18 @@ int agent_tick(struct agent *a)
 	if (r < 0)
 		return r;
 	host_clock(&a->host, &mono, &wall, &boot);
-	a->ticks++;
-	if (!a->start_ms)
-		a->start_ms = a->frame.wall_ns / NS_PER_MS;
-	r = world_frame(&a->world, &a->frame);
-	if (r == 0)
-		r = notes_tick(&a->notes, &a->world, &a->frame, a->records);
-	if (r == 0)
-		r = jobs_tick(&a->jobs, &a->notes, &a->world, &a->frame,
-			      boot - (mono - a->frame.mono_ns), a->records);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&a->lock);
-	r = make_view(a);
-	pthread_mutex_unlock(&a->lock);
-	return r;
+	return take_frame(a, &a->frame, boot - (mono - a->frame.mono_ns));
+}
+
+/* Of a machine that never slept. */
+int agent_replay(struct agent *a, const struct frame *f)
+{
+	return take_frame(a, f, f->mono_ns);
+}
+
+bool agent_follow(struct agent *a, const char *path)
+{
+	return a->records && records_offer(a->records, getpid(), geteuid(), path, true);
 }
 
 void agent_skip(struct agent *a, uint64_t ticks)

@@ -13,6 +13,7 @@
 struct agent;
 struct buf;
 struct err;
+struct frame;
 
 /* Texts must outlive the agent. */
 struct agent_options {
@@ -23,6 +24,7 @@ struct agent_options {
 	    *records;     /* folder of records to follow, NULL: any that a recorder here writes */
 	int64_t judge_ns; /* time between verdicts about a run with a record; 0: none */
 	bool once;        /* no thread for records: agent_look_at_records() */
+	bool replay;      /* measures nothing: agent_replay() is given what was measured */
 	/* Further families for agent_expose(), of whoever has some: of what is pushed. NULL: none. */
 	bool (*more)(const struct agent_view *v, series_fn fn, void *arg, void *more_arg);
 	void *more_arg;
@@ -35,6 +37,10 @@ int agent_tick(struct agent *a);
 void agent_skip(struct agent *a, uint64_t ticks);
 /* Fixtures: the next state of the machine; false: there is none. */
 bool agent_advance(struct agent *a);
+/* As a tick, of a frame that is there already: root has the environments of its processes, and nothing else is read. */
+int agent_replay(struct agent *a, const struct frame *f);
+/* Replays: a record to follow, which else is found by the file that its recorder has open. False: there are too many. */
+bool agent_follow(struct agent *a, const char *path);
 void agent_look_at_records(struct agent *a);
 bool agent_has_gpus(const struct agent *a);
 /* The view as text. */

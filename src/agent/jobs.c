@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LEFT_OUT_MOST = 4096 };
@@ -13,6 +14,7 @@ enum { LEFT_OUT_MOST = 4096 };
 void jobs_done(struct jobs *j)
 {
 	vec_done(&j->links);
+	told_done(j);
 	vec_done(&j->procs);
 	vec_done(&j->found.v);
 	vec_done(&j->place);
@@ -20,9 +22,9 @@ void jobs_done(struct jobs *j)
 }
 
 /* Counts a thing that has no place, once. */
-static void leave_out(struct jobs *j, const char *run_id, int32_t rank, double *count)
+static void leave_out(struct jobs *j, const char *run_id, uid_t uid, int32_t rank, double *count)
 {
-	uint64_t key = map_mix((uint64_t)(rank + 2));
+	uint64_t key = map_mix((uint64_t)uid << 32 | (uint32_t)(rank + 2));
 	uint32_t known;
 
 	for (const char *p = run_id; *p; p++)
@@ -35,28 +37,76 @@ static void leave_out(struct jobs *j, const char *run_id, int32_t rank, double *
 		++*count;
 }
 
-static int run_place(struct jobs *j, const struct disc_rank *r, uid_t uid)
+/* The run in which this very process was before, -1: one that begins as root and goes on as another user stays what it is. */
+static int run_before(const struct jobs *j, const struct disc_rank *r, uint32_t root)
 {
-	size_t same = 0;
-	int unused = -1;
+	for (int i = 0; i < VIEW_RANKS_MAX; i++)
+		if (j->ranks[i].used && j->ranks[i].root == root &&
+		    strcmp(j->runs[j->ranks[i].v.run].said, r->run_id) == 0)
+			return (int)j->ranks[i].v.run;
+	return -1;
+}
 
-	for (int i = 0; i < VIEW_RUNS_MAX; i++) {
+/* Whose a process is may not be known: it has ended, and can do no harm. */
+static bool is_run(const struct job_run *x, const struct disc_rank *r, uid_t uid)
+{
+	return x->used && strcmp(x->said, r->run_id) == 0 &&
+	       (x->uid == uid || x->uid == NO_UID || uid == NO_UID);
+}
+
+static bool id_is_taken(const struct jobs *j, const char *id)
+{
+	for (int i = 0; i < VIEW_RUNS_MAX; i++)
+		if (j->runs[i].used && strcmp(j->runs[i].v.id, id) == 0)
+			return true;
+	return false;
+}
+
+/* Of two users' runs with the same id the first keeps it, the other is "exp1~1001". */
+static void make_id(const struct jobs *j, const char *said, uid_t uid, char ret[RUN_ID_SIZE])
+{
+	char tail[32];
+
+	text_copy(ret, RUN_ID_SIZE, said);
+	for (int n = 1; id_is_taken(j, ret); n++) {
+		snprintf(tail, sizeof(tail), n == 1 ? "~%u" : "~%u~%d", (unsigned)uid, n);
+		text_safe_copy(ret, RUN_ID_SIZE - strlen(tail), said);
+		snprintf(ret + strlen(ret), RUN_ID_SIZE - strlen(ret), "%s", tail);
+	}
+}
+
+static int run_place(struct jobs *j, const struct disc_rank *r, uid_t uid, uint32_t root)
+{
+	char id[RUN_ID_SIZE];
+	size_t same = 0;
+	int unused = -1, found = -1;
+
+	for (int i = 0; i < VIEW_RUNS_MAX && found < 0; i++) {
 		if (!j->runs[i].used && unused < 0)
 			unused = i;
-		if (j->runs[i].used && strcmp(j->runs[i].v.id, r->run_id) == 0)
-			return i;
+		if (is_run(&j->runs[i], r, uid))
+			found = i;
 		same += j->runs[i].used && j->runs[i].uid == uid;
 	}
+	if (found < 0)
+		found = run_before(j, r, root);
+	if (found >= 0) {
+		if (uid != NO_UID)
+			j->runs[found].uid = uid;
+		return found;
+	}
 	if (unused < 0 || same >= view_share(uid, VIEW_RUNS_MAX)) {
-		leave_out(j, r->run_id, -2, &j->dropped_runs);
+		leave_out(j, r->run_id, uid, -2, &j->dropped_runs);
 		return -1;
 	}
+	make_id(j, r->run_id, uid, id);
 	j->runs[unused] = (struct job_run){
 		.used = true,
 		.uid = uid,
 		.v = { .source = r->source, .framework = "", .world = -1, .start_s = NAN },
 	};
-	text_copy(j->runs[unused].v.id, sizeof(j->runs[unused].v.id), r->run_id);
+	text_copy(j->runs[unused].said, sizeof(j->runs[unused].said), r->run_id);
+	text_copy(j->runs[unused].v.id, sizeof(j->runs[unused].v.id), id);
 	return unused;
 }
 
@@ -79,7 +129,7 @@ static int rank_place(struct jobs *j, int run, int32_t rank, int32_t local)
 		same += j->ranks[i].used && j->runs[v->run].uid == uid;
 	}
 	if (unused < 0 || same >= view_share(uid, VIEW_RANKS_MAX)) {
-		leave_out(j, j->runs[run].v.id, rank, &j->dropped_ranks);
+		leave_out(j, j->runs[run].v.id, uid, rank, &j->dropped_ranks);
 		return -1;
 	}
 	j->ranks[unused] = (struct job_rank){ .used = true };
@@ -200,8 +250,9 @@ static int take_ranks(struct jobs *j, const struct notes *n, const struct world 
 		return -ENOMEM;
 	for (size_t i = 0; i < j->found.v.n; i++) {
 		const struct disc_rank *r = &j->found.v.v[i];
-		const struct entity *root = entity_find(&w->entities, n->v.v[r->root].id);
-		int run = run_place(j, r, n->v.v[r->root].uid);
+		const struct note *x = &n->v.v[r->root];
+		const struct entity *root = entity_find(&w->entities, x->id);
+		int run = run_place(j, r, x->uid, x->id);
 		int *place = vec_push(&j->place);
 
 		*place = run < 0 ? -1 : rank_place(j, run, r->rank, r->local_rank);
@@ -209,6 +260,7 @@ static int take_ranks(struct jobs *j, const struct notes *n, const struct world 
 			describe_run(j, run, r, root);
 		if (*place >= 0) {
 			j->ranks[*place].seen = true;
+			j->ranks[*place].root = x->id;
 			j->ranks[*place].ended_ns = 0;
 		}
 	}
@@ -243,6 +295,7 @@ static void forget_run(struct jobs *j, int run, struct records *records)
 			records_forget(records, j->links.v[i].serial);
 		j->links.v[i--] = j->links.v[--j->links.n];
 	}
+	told_forget_run(j, run);
 	j->runs[run].used = false;
 }
 
@@ -303,7 +356,8 @@ static void take_hints(const struct record_news *news, void *arg)
 	if (!news->here || news->ended)
 		return;
 	x = note_of_pid(h->notes, news->pid);
-	if (x && record_may_tell(news, x)) {
+	/* The first stays: a run whose id changes when somebody attaches to it would be another run. */
+	if (x && !x->record && news->id[0] && record_may_tell(news, x)) {
 		x->record = news->serial;
 		text_copy(x->record_id, sizeof(x->record_id), news->id);
 	}

@@ -109,59 +109,38 @@ static int rank_in(const struct jobs *j, int run, int32_t rank)
 	return n == 1 && (rank < 0 || j->ranks[any].v.rank < 0) ? any : -1;
 }
 
-static int rank_of_group(struct viewing *x, const struct record_news *n, int run,
-			 const struct record_group *g)
+/* NULL: it is not known yet. */
+static struct job_link *link_of_group(struct viewing *x, const struct record_news *n, int run,
+				      const struct record_group *g)
 {
 	struct job_link *l = find_link(x->jobs, n->serial, g->entity, g->rank);
 	const struct note *note = n->here ? note_of_pid(x->notes, g->pid) : NULL;
 	int rank;
 
 	if (l)
-		return l->rank;
+		return l;
 	rank = note ? rank_told(x, n, g->pid) : -1;
 	/* A process that said a rank, and was taken for none so far, gets it with the next tick. */
 	if (rank >= 0 && g->rank >= 0 && note->env.rank < 0 &&
 	    x->jobs->ranks[rank].v.rank != g->rank)
-		return -1;
+		return NULL;
 	if (rank < 0)
 		rank = rank_in(x->jobs, run, g->rank);
 	if (rank < 0)
-		return -1;
-	add_link(x, &(struct job_link){ .serial = n->serial,
-					.entity = g->entity,
-					.said = g->rank,
-					.run = (int)x->jobs->ranks[rank].v.run,
-					.rank = rank });
-	return rank;
+		return NULL;
+	return add_link(x, &(struct job_link){ .serial = n->serial,
+					       .entity = g->entity,
+					       .said = g->rank,
+					       .run = (int)x->jobs->ranks[rank].v.run,
+					       .rank = rank });
 }
 
-/* Where each rank has a record of its own, several tell of one run: their times add up. */
-static void add_ledger(struct viewing *x, const struct record_line *l, size_t run, int32_t rank,
-		       int64_t start_ms)
+static int rank_of_group(struct viewing *x, const struct record_news *n, int run,
+			 const struct record_group *g)
 {
-	struct view_ledger *v;
+	const struct job_link *l = link_of_group(x, n, run, g);
 
-	for (size_t i = 0; i < x->view->ledger.n; i++) {
-		v = &x->view->ledger.v[i];
-		if (v->run != run || v->rank != rank || strcmp(v->ledger, l->ledger) != 0 ||
-		    strcmp(v->state, l->state) != 0)
-			continue;
-		v->seconds += l->seconds;
-		if (start_ms < v->start_ms)
-			v->start_ms = start_ms;
-		return;
-	}
-	v = vec_push(&x->view->ledger);
-	if (!v) {
-		x->error = -ENOMEM;
-		return;
-	}
-	*v = (struct view_ledger){ .run = run,
-				   .rank = rank,
-				   .ledger = l->ledger,
-				   .seconds = l->seconds,
-				   .start_ms = start_ms };
-	text_copy(v->state, sizeof(v->state), l->state);
+	return l ? l->rank : -1;
 }
 
 static void take_ledger(struct viewing *x, const struct record_news *n, int run)
@@ -174,8 +153,9 @@ static void take_ledger(struct viewing *x, const struct record_news *n, int run)
 		for (size_t k = 0; l->pid && rank < 0 && k < n->groups.n; k++)
 			if (n->groups.v[k].pid == l->pid)
 				rank = rank_of_group(x, n, run, &n->groups.v[k]);
-		add_ledger(x, l, (size_t)x->run_at[run],
-			   rank >= 0 ? x->jobs->ranks[rank].v.rank : -1, n->since_ms);
+		if (told_line(x->jobs, x->notes, n, i, run,
+			      rank >= 0 ? x->jobs->ranks[rank].v.rank : -1) < 0)
+			x->error = -ENOMEM;
 	}
 }
 
@@ -210,19 +190,16 @@ static void take_record(const struct record_news *n, void *arg)
 	int run = n->pid ? run_of(x, n) : -1;
 
 	x->view->records += !n->ended;
+	if (!told_of(x->jobs, n->serial))
+		x->error = -ENOMEM;
 	if (run < 0 || x->run_at[run] < 0)
 		return;
 	x->jobs->runs[run].recorded |= !n->ended;
 	for (size_t i = 0; i < n->groups.n; i++) {
-		int rank = rank_of_group(x, n, run, &n->groups.v[i]);
+		struct job_link *l = link_of_group(x, n, run, &n->groups.v[i]);
 
-		if (rank >= 0 && x->rank_at[rank] >= 0) {
-			struct view_rank *r = &x->view->ranks.v[x->rank_at[rank]];
-
-			view_rank_add_steps(r, &n->groups.v[i].steps);
-			if (n->since_ms && n->since_ms < r->start_ms)
-				r->start_ms = n->since_ms;
-		}
+		if (l && l->rank >= 0)
+			told_steps(x->jobs, n, &n->groups.v[i], l);
 	}
 	take_ledger(x, n, run);
 	for (size_t i = 0; i < n->n_findings; i++)
@@ -250,7 +227,33 @@ static void copy_runs(struct viewing *x)
 			continue;
 		*r = j->ranks[i].v;
 		r->run = (size_t)run;
-		r->has_steps = false;
+	}
+}
+
+/* The sums as they are now that all records have told. */
+static void copy_told(struct viewing *x)
+{
+	struct jobs *j = x->jobs;
+
+	for (int i = 0; i < VIEW_RANKS_MAX; i++) {
+		struct view_rank *r = x->rank_at[i] >= 0 ? &x->view->ranks.v[x->rank_at[i]] : NULL;
+
+		if (!r)
+			continue;
+		r->has_steps = j->ranks[i].v.has_steps;
+		r->steps = j->ranks[i].v.steps;
+		r->start_ms = j->ranks[i].v.start_ms;
+	}
+	for (size_t i = 0; i < j->ledger.n; i++) {
+		int run = x->run_at[j->ledger.v[i].run];
+		struct view_ledger *v = run >= 0 ? vec_push(&x->view->ledger) : NULL;
+
+		if (v) {
+			*v = j->ledger.v[i];
+			v->run = (size_t)run;
+		} else if (run >= 0) {
+			x->error = -ENOMEM;
+		}
 	}
 }
 
@@ -299,8 +302,13 @@ int jobs_view(struct jobs *j, const struct notes *n, const struct world *w, stru
 
 	v->records = 0;
 	copy_runs(&x);
-	if (records)
+	if (records) {
+		told_begin(j, n, records);
 		records_each(records, take_record, &x);
+		told_end(j);
+		v->dropped_records = records_dropped(records);
+	}
+	copy_told(&x);
 	take_holds(&x, w, gpu_thing);
 	v->dropped_runs = j->dropped_runs;
 	v->dropped_ranks = j->dropped_ranks;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	ENVIRON_MOST = 1 << 20,
@@ -117,14 +118,14 @@ static int sweep(struct notes *n, const struct world *w)
 }
 
 /* The owner of /proc/PID is its effective user, also where its files belong to root (PR_SET_DUMPABLE). In a
- * captured machine there are no users. */
+ * captured machine there are no users: all is ours, as its records are. */
 static uid_t user_of(const struct notes *n, int64_t pid)
 {
 	char path[48];
 	struct stat st;
 
 	if (!n->host->live)
-		return 0;
+		return geteuid();
 	snprintf(path, sizeof(path), "proc/%lld", (long long)pid);
 	return fstatat(n->host->root, path, &st, 0) == 0 ? st.st_uid : NO_UID;
 }

@@ -57,8 +57,9 @@ static bool add_step(const struct window_step *s, void *arg)
 	struct record_group *g = group_of(l, s);
 	int64_t wall = l->run->started_wall_ns + (s->end_ns - l->run->started_mono_ns);
 
-	if (!g)
-		return true; /* more ranks than are shown */
+	/* What was still to be read when somebody attached is an earlier record's, if anybody's. */
+	if (!g || s->end_ns < l->run->started_mono_ns)
+		return true; /* or more ranks than are shown */
 	view_steps_add(&g->steps,
 		       s->end_ns > s->begin_ns ? (double)(s->end_ns - s->begin_ns) / 1e9 : -1);
 	if (isfinite(s->loss))
@@ -198,7 +199,7 @@ int record_look(struct record_news *n, struct record_cursor *c, bool judge_now, 
 	struct record *record;
 	bool going;
 	int rounds = 0;
-	int r = n->offered ? open_offered(n, &record) : record_open(n->path, &record, NULL);
+	int r = n->offered ? open_offered(n, &record) : record_open_writing(n->path, &record, NULL);
 
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -18,6 +19,7 @@ enum {
 	FAILURES_MOST = 5, /* then it is left alone: not ours, or gone */
 	KEPT_S = 120,      /* what one that ended has told; its run is forgotten before */
 	STACK_BYTES = 1 << 20,
+	LEFT_OUT_MOST = 4096,
 };
 
 struct followed {
@@ -36,6 +38,8 @@ struct records {
 	struct records_options options;
 	VEC(struct followed *) rows;
 	uint64_t next_serial;
+	struct map left_out; /* keys of those that were counted as dropped */
+	double dropped;
 	bool stop, running;
 };
 
@@ -50,6 +54,7 @@ static void free_records(struct records *r)
 	for (size_t i = 0; i < r->rows.n; i++)
 		free_followed(r->rows.v[i]);
 	vec_done(&r->rows);
+	map_done(&r->left_out);
 	pthread_cond_destroy(&r->wake);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -225,6 +230,22 @@ static bool is_below(const char *path, const char *folder)
 	return !folder || (strncmp(path, folder, n) == 0 && path[n] == '/');
 }
 
+/* Once for each: they are offered again and again. */
+static void leave_out(struct records *r, pid_t recorder, const char *path)
+{
+	uint64_t key = map_mix((uint64_t)recorder);
+	uint32_t known;
+
+	for (const char *p = path; *p; p++)
+		key = map_mix(key ^ (unsigned char)*p);
+	if (map_get(&r->left_out, key, &known))
+		return;
+	if (r->left_out.n >= LEFT_OUT_MOST)
+		map_clear(&r->left_out);
+	if (map_put(&r->left_out, key, 1))
+		r->dropped++;
+}
+
 bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *path, bool here)
 {
 	struct followed **slot, *f;
@@ -246,8 +267,10 @@ bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *pat
 	if (slot && !f)
 		r->rows.n--;
 	ok = f != NULL;
-	if (!f)
+	if (!f) {
+		leave_out(r, recorder, path);
 		goto out;
+	}
 	*slot = f;
 	f->news.serial = ++r->next_serial;
 	f->news.recorder = recorder;
@@ -259,6 +282,16 @@ bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *pat
 out:
 	pthread_mutex_unlock(&r->lock);
 	return ok;
+}
+
+double records_dropped(struct records *r)
+{
+	double dropped;
+
+	pthread_mutex_lock(&r->lock);
+	dropped = r->dropped;
+	pthread_mutex_unlock(&r->lock);
+	return dropped;
 }
 
 void records_forget(struct records *r, uint64_t serial)

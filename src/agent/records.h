@@ -66,6 +66,8 @@ void records_close(struct records *r);
 /* A recorder that lives, of this user, has this file open. Again for the same: nothing. False: there are too many, or
  * too many of one user other than root and ourselves (half of the places). */
 bool records_offer(struct records *r, pid_t recorder, uid_t uid, const char *path, bool here);
+/* How many there was no place for, each counted once. */
+double records_dropped(struct records *r);
 /* Nobody wants to know of it any more. */
 void records_forget(struct records *r, uint64_t serial);
 /* All of them, under a lock that no file is read under. */

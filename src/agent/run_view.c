@@ -233,7 +233,7 @@ int run_view_look(struct run_view *r, const char *path, bool judge)
 	error = record_look(&r->news, &r->cursor, judge, judge);
 	if (error < 0)
 		return error;
-	error = record_open(path, &record, NULL);
+	error = record_open_writing(path, &record, NULL);
 	if (error < 0)
 		return error;
 	agent_view_reset(&r->view);

@@ -115,7 +115,8 @@ static bool put_agent(struct series_walk *w)
 		double value;
 	} dropped[] = { { "run", v->dropped_runs },
 			{ "rank", v->dropped_ranks },
-			{ "device", v->dropped_things } };
+			{ "device", v->dropped_things },
+			{ "record", v->dropped_records } };
 	bool more = true;
 	size_t up = 0;
 

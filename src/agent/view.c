@@ -90,3 +90,23 @@ void view_rank_add_steps(struct view_rank *r, const struct view_steps *s)
 	if (isfinite(s->loss) && (newer || !isfinite(t->loss)))
 		t->loss = s->loss;
 }
+
+static double known_since(double now, double before)
+{
+	return isfinite(before) ? now - before : now;
+}
+
+struct view_steps view_steps_since(const struct view_steps *now, const struct view_steps *before)
+{
+	struct view_steps more = *now;
+
+	more.count -= before->count;
+	more.timed -= before->timed;
+	for (size_t i = 0; i <= STEP_BOUNDS; i++)
+		more.bucket[i] -= before->bucket[i];
+	more.seconds -= before->seconds;
+	more.data_wait = known_since(now->data_wait, before->data_wait);
+	more.comm_wait = known_since(now->comm_wait, before->comm_wait);
+	more.own_work = known_since(now->own_work, before->own_work);
+	return more;
+}

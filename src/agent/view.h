@@ -133,7 +133,7 @@ struct agent_view {
 	VEC(struct view_finding) findings;
 	VEC(struct view_thing) things;
 	VEC(struct view_value) values;
-	double dropped_runs, dropped_ranks, dropped_things;
+	double dropped_runs, dropped_ranks, dropped_things, dropped_records;
 	double unreadable; /* processes */
 	double records;
 };
@@ -151,5 +151,7 @@ void view_add_known(double *sum, double v);
 /* One more process of a rank, as of one that was started again: its steps come to those before it, so that nothing
  * counts backwards; loss and time of the last step are those of the one that went on last. */
 void view_rank_add_steps(struct view_rank *r, const struct view_steps *s);
+/* `now` without what was in it before; loss and time of the last step are now's. */
+struct view_steps view_steps_since(const struct view_steps *now, const struct view_steps *before);
 
 #endif

@@ -177,7 +177,7 @@ class Engine:
     def __init__(self, folder):
         self.folder, self.process = folder, None
         if not shutil.which(self.program):
-            pytest.skip(f"{self.program} is not installed (tools/setup more)")
+            pytest.skip(f"{self.program} is not installed (make setup)")
         self.held = Held()
         self.port = self.held.port
 

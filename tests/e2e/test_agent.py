@@ -166,6 +166,33 @@ def test_ranks_without_a_record(agent, tmp_path):
             rank.wait()
 
 
+@pytest.mark.root
+def test_two_users_with_one_id(agent):
+    """Both said --rdzv-id, and the same: two runs of two ranks each, of which the later has its user in its id."""
+    run, first, second = uuid.uuid4().hex, 65533, 65534
+    _, base = agent()
+    ranks = []
+
+    def start(user):
+        ranks.extend(subprocess.Popen([PYTHON, "-c", BURN, "/nonexistent/stop"], user=user, group=user, extra_groups=[],
+                                      cwd="/", env={"PATH": os.environ["PATH"], "TORCHELASTIC_RUN_ID": run, "RANK": str(r),
+                                                    "WORLD_SIZE": "2"}) for r in range(2))
+
+    def found():
+        rows = [x for x, _ in scrape(base).all("spotter_rank_info") if x["run_id"].startswith(run)]
+        return sorted((x["run_id"], x["rank"]) for x in rows)
+    try:
+        start(first)
+        until(lambda: found() == [(run, "0"), (run, "1")], "the first user's run")
+        start(second)
+        other = f"{run}~{second}"
+        until(lambda: found() == [(run, "0"), (run, "1"), (other, "0"), (other, "1")], "the second user's")
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+
+
 RANKS = """
 import os, subprocess, sys, time
 if len(sys.argv) == 2:
@@ -207,6 +234,56 @@ def test_ranks_of_a_record(spotter, agent, tmp_path):
     until(lambda: scrape(base).one("spotter_run_up", run_id=info["run_id"]) == 0, "the run to be down")
 
 
+STAGES = """
+import os, sys, time
+sys.path.insert(0, os.environ["SPOTTER_PYTHON"])
+import spotter
+print(os.getpid(), os.environ["SPOTTER_MARKS"], flush=True)
+end = time.monotonic() + 300
+for stage in range(3):
+    for i in range(20):
+        spotter.step()
+        time.sleep(0.005)
+    while time.monotonic() < end and not os.path.exists(f"{sys.argv[1]}{stage}"):
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.one_user
+def test_somebody_attaches_to_a_run(spotter, agent, tmp_path):
+    """A second recorder has all steps of its time, too: each is counted once, also when it has gone, and the run stays the same."""
+    (tmp_path / "train.py").write_text(STAGES)
+    go = tmp_path / "go"
+    _, base = agent("--no-verdicts")
+    training = spotter.start("run", "--quiet", sys.executable, tmp_path / "train.py", go)
+    seen = []
+
+    def steps(n, records):
+        m = scrape(base)
+        rows = [(x["run_id"], value) for x, value in m.all("spotter_steps_total")]
+        assert len(rows) <= 1, rows
+        seen.extend(rows)
+        return rows and rows[0][1] == n and m.one("spotter_agent_records") == records
+    try:
+        pid, marks = training.stdout.readline().decode().split()
+        until(lambda: steps(20, 1), "the first stage")
+        other = spotter.start("attach", pid, "--marks", marks)
+        until(lambda: steps(20, 2), "the second recorder")
+        Path(f"{go}0").touch()
+        until(lambda: steps(40, 2), "the second stage")
+        other.send_signal(signal.SIGINT)
+        assert other.wait(timeout=PATIENCE) == 0
+        until(lambda: scrape(base).one("spotter_agent_records") == 1, "its end")  # by now it has told all
+        assert steps(40, 1)
+        Path(f"{go}1").touch()
+        until(lambda: steps(60, 1), "the third stage")
+    finally:
+        for stage in range(3):
+            Path(f"{go}{stage}").touch()
+    assert training.wait(timeout=PATIENCE) == 0
+    assert len({run for run, _ in seen}) == 1 and [n for _, n in seen] == sorted(n for _, n in seen)
+
+
 def test_a_gpu_and_who_is_on_it(spotter, vgpu, agent, tmp_path):  # noqa: F811
     vgpu('gpu "NVIDIA H100 80GB HBM3"\n  memory 80G')
     program = "import os, sys, time, vgpu\ngpu = vgpu.Device(0)\nheld = gpu.alloc(2 << 30)\n" \
@@ -238,7 +315,7 @@ def promtool(text):
 
 
 needs_prometheus = pytest.mark.skipif(not shutil.which("prometheus") or not shutil.which("promtool"),
-                                      reason="no Prometheus here (Debian: prometheus; tools/setup more)")
+                                      reason="no Prometheus here (make setup)")
 
 
 def port_of(pid):

@@ -7,7 +7,9 @@
 #include "agent/agent.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "model/frame.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -123,12 +125,46 @@ static void plain_machine(void **state)
 	agent_close(a);
 }
 
+/* Frames of somewhere else, and processes of the captured machine: nothing of it is measured. */
+static void replays(void **state)
+{
+	struct agent_options o = {
+		.root = ROOTS "/agent-jobs", .node = "n7", .replay = true, .once = true
+	};
+	struct frame f = { 0 };
+	struct err e = { 0 };
+	struct agent *a = NULL;
+
+	(void)state;
+	assert_int_equal(agent_open(&o, &a, &e), 0);
+	frame_begin(&f, 5000 * NS_PER_S, 1700000100 * NS_PER_S);
+	frame_life(&f, &(struct life){ .change = LIFE_BORN, .id = ID_HOST, .kind = ENTITY_HOST },
+		   "n7", "");
+	frame_life(&f,
+		   &(struct life){ .change = LIFE_BORN,
+				   .id = 20,
+				   .kind = ENTITY_PROC,
+				   .key = 102,
+				   .start_ns = 4990 * NS_PER_S },
+		   "python3", "train.py");
+	frame_put(&f, M_PSI_IO_SOME, ID_HOST, 250000);
+	assert_int_equal(agent_replay(a, &f), 0);
+	NEAR("spotter_agent_runs{node=\"n7\"}", 1);
+	NEAR("spotter_rank_info{node=\"n7\",run_id=\"abc\",rank=\"1\",local_rank=\"1\"}", 1);
+	NEAR("spotter_run_start_time_seconds{node=\"n7\",run_id=\"abc\"}", 1700000090);
+	NEAR("spotter_node_pressure_io_waiting_seconds_total{node=\"n7\"}", 0.25);
+	assert_true(isnan(value(a, "spotter_node_memory_total_bytes")));
+	agent_close(a);
+	frame_done(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_jobs),
 		cmocka_unit_test(counters_grow),
 		cmocka_unit_test(plain_machine),
+		cmocka_unit_test(replays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,41 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A tick in which two processes have done this many steps of 10 ms each, 2 ms of which waited for data. */
-static void steps(struct set_up *s, unsigned n)
-{
-	bool first = s->t_ns == START;
-
-	s->t_ns += TICK;
-	frame_begin(&s->frame, s->t_ns, s->run.started_wall_ns + (s->t_ns - START));
-	for (uint32_t who = 0; who < 2; who++) {
-		if (first)
-			frame_life(&s->frame,
-				   &(struct life){ .change = LIFE_BORN,
-						   .id = 20 + who,
-						   .kind = ENTITY_PROC,
-						   .key = 4000 + who,
-						   .start_ns = START },
-				   "python3", "train.py");
-		for (unsigned i = 0; i < n; i++) {
-			struct frame_mark m = { .t_ns = s->t_ns - TICK + (i + 1) * 10 * NS_PER_MS,
-						.entity = 20 + who,
-						.rank = (int32_t)who };
-
-			m.type = SAID_DATA_WAIT;
-			m.value = 0.002;
-			frame_mark(&s->frame, &m, NULL);
-			m.type = SAID_STEP;
-			m.number = s->number + i + 1;
-			m.value = 1.0 / (double)m.number;
-			frame_mark(&s->frame, &m, NULL);
-		}
-	}
-	s->number += n;
-	assert_int_equal(record_frame(s->writer, &s->frame), 0);
-	assert_int_equal(record_flush(s->writer), 0);
-}
-
 static void every_step_once(void **state)
 {
 	struct record_news news = { .serial = 1 };
@@ -84,10 +49,7 @@ static void every_step_once(void **state)
 	assert_false(news.ended);
 	/* the last ones are written with the end */
 	steps(&s, 4);
-	s.run.state = RUN_ENDED;
-	s.run.ended_mono_ns = s.t_ns;
-	assert_int_equal(record_finish(s.writer, &s.run), 0);
-	s.writer = NULL;
+	finish(&s);
 	assert_int_equal(record_look(&news, &cursor, false, false), 0);
 	assert_int_equal(news.groups.v[0].steps.count, 19);
 	assert_true(news.ended);
@@ -130,6 +92,46 @@ static void a_few_of_them(void **state)
 	seen = (struct record_news){ 0 };
 	records_each(r, take, &seen);
 	assert_int_equal(seen.serial, 0);
+	records_close(r);
+	tear_down(&s);
+}
+
+static void take_first(const struct record_news *n, void *arg)
+{
+	struct view_steps *ret = arg;
+
+	if (n->serial == 1 && n->groups.n)
+		*ret = n->groups.v[0].steps;
+}
+
+/* The thread reads while it is written, others are offered and forgotten, and somebody asks all the time. */
+static void by_a_thread(void **state)
+{
+	int64_t end = clock_mono_ns() + 60 * NS_PER_S;
+	struct view_steps seen = { 0 };
+	struct records *r;
+	struct err e = { 0 };
+	struct set_up s;
+
+	(void)state;
+	set_up(&s);
+	assert_int_equal(
+	    records_open(&(struct records_options){ .look_ns = 1, .thread = true }, &r, &e), 0);
+	assert_true(records_offer(r, getpid(), geteuid(), s.path, true));
+	for (int i = 0; i < 20; i++) {
+		steps(&s, 2);
+		assert_true(
+		    records_offer(r, 0x3fffffff - i, geteuid(), "/nowhere/at/all.spot", true));
+		records_forget(r, (uint64_t)i + 2);
+		records_each(r, take_first, &seen);
+		assert_true(seen.count <= (uint64_t)(i + 1) * 2);
+	}
+	while (seen.count < 40 && clock_mono_ns() < end) {
+		records_each(r, take_first, &seen);
+		usleep(1000);
+	}
+	assert_int_equal(seen.count, 40);
+	assert_int_equal(records_dropped(r), 0);
 	records_close(r);
 	tear_down(&s);
 }
@@ -178,7 +180,12 @@ static void of_others(void **state)
 	for (int i = 1; i <= RECORDS_MAX; i++)
 		taken += records_offer(r, 0x3fffffff - i, geteuid() + 1, s.path, true);
 	assert_int_equal(taken, RECORDS_MAX / 2);
+	/* those there was no place for are counted, however often they come */
+	assert_int_equal(records_dropped(r), RECORDS_MAX / 2);
+	assert_false(records_offer(r, 0x3fffffff - RECORDS_MAX, geteuid() + 1, s.path, true));
+	assert_int_equal(records_dropped(r), RECORDS_MAX / 2);
 	assert_true(records_offer(r, getpid(), geteuid(), s.path, true));
+	assert_int_equal(records_dropped(r), RECORDS_MAX / 2);
 	records_close(r);
 	tear_down(&s);
 }
@@ -252,10 +259,7 @@ static void given_away(void **state)
 	assert_int_equal(record_look(&news, &cursor, false, false), 0);
 	assert_int_equal(news.groups.n, 0);
 	assert_int_equal(news.pid, 4000);
-	s.run.state = RUN_ENDED;
-	s.run.ended_mono_ns = s.t_ns;
-	assert_int_equal(record_finish(s.writer, &s.run), 0);
-	s.writer = NULL;
+	finish(&s);
 	assert_int_equal(record_look(&news, &cursor, false, false), 0);
 	assert_int_equal(news.groups.n, 2);
 	assert_int_equal(news.groups.v[0].steps.count, 3);
@@ -270,7 +274,7 @@ int main(void)
 		cmocka_unit_test(every_step_once),     cmocka_unit_test(a_few_of_them),
 		cmocka_unit_test(unreadable),          cmocka_unit_test(of_others),
 		cmocka_unit_test(whom_it_may_tell_of), cmocka_unit_test(as_it_is),
-		cmocka_unit_test(given_away),
+		cmocka_unit_test(given_away),          cmocka_unit_test(by_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

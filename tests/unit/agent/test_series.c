@@ -54,6 +54,7 @@ static void fill(struct agent_view *v)
 		.cause = "too_few_workers", .family = "input", .cost = 0.4, .confidence = 0.9
 	};
 	snprintf(v->node, sizeof(v->node), "n12");
+	v->dropped_records = 3;
 }
 
 static void has(const struct buf *out, const char *line)
@@ -82,6 +83,7 @@ static void what_is_known(void **state)
 	    "spotter_run_info{node=\"n12\",run_id=\"77.0\",name=\"train.py\",source=\"slurm\","
 	    "framework=\"torch\",world_size=\"8\"} 1\n");
 	has(&out, "spotter_run_up{node=\"n12\",run_id=\"77.0\"} 1\n");
+	has(&out, "spotter_agent_dropped_total{node=\"n12\",kind=\"record\"} 3\n");
 	has(&out,
 	    "spotter_rank_info{node=\"n12\",run_id=\"77.0\",rank=\"3\",local_rank=\"1\"} 1\n");
 	has(&out, "\nspotter_steps_total{node=\"n12\",run_id=\"77.0\",rank=\"3\"} 4\n");
