@@ -27,7 +27,7 @@ build:
 	@ninja -C $(BUILD) -j $(JOBS)
 
 setup:				## install what is missing for building, testing and benchmarks
-	@rm -f $(BUILD)/npm/no-uplot
+	@rm -f $(BUILD)/npm/no-uplot $(BUILD)/engines/none
 	@BUILD=$(BUILD) tools/setup build test more web browser
 
 demo:				## watch a small busy program for some seconds and show the verdict
@@ -36,7 +36,7 @@ demo:				## watch a small busy program for some seconds and show the verdict
 	@tools/demo $(BUILD)/spotter
 
 test:				## every test; the last line is "N passed, N failed"
-	@tools/setup build test
+	@BUILD=$(BUILD) tools/setup build test
 	@test -d $(BUILD)/npm/node_modules/uplot -o -f $(BUILD)/npm/no-uplot || BUILD=$(BUILD) tools/setup web
 	@BUILD=$(BUILD) tools/setup pages
 	@$(PYTHON) tests/run --build $(BUILD) $(ONLY)
@@ -46,7 +46,7 @@ check-all:			## make test, then long tests, fuzzing and a clang build
 	@$(PYTHON) tests/run --build $(BUILD) --long $(ONLY)
 
 unit e2e asan tsan:		## one part of make test
-	@tools/setup build test
+	@BUILD=$(BUILD) tools/setup build test
 	@$(PYTHON) tests/run --build $(BUILD) $@
 
 fuzz:				## libFuzzer, FUZZ_SECONDS=60 for each target

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The three dashboards, from the rows below: packaging/grafana/make.py writes node.json, run.json and fleet.json beside itself, and a test
-compares. Every query uses families of src/agent/families.def and src/model/metrics.def, which another test checks.
+compares. Every query uses families of src/agent/families.def and src/model/metrics.def, which another test checks, and a third one
+(tests/e2e/test_dashboards.py) asks real engines every one of them: each must find what was planted, in the unit its panel shows.
 
 A panel is (title, unit, [(legend, query)...], width of 24). The data source is chosen in the dashboard."""
 import json
@@ -12,6 +13,16 @@ SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 RUN = 'run_id=~"$run_id"'
 NODE = 'node=~"$node"'
 RANGE = "[$__rate_interval]"
+# What a GPU is known by: drivers that give no uuid, and partitions of one, have the others.
+GPU = "node, gpu, partition, gpu_uuid"
+
+
+def share(family, **labels):
+    """Of a ledger's time, the part each state has: several ranks together are 100 %, not 100 % each."""
+    chosen = ",".join([RUN, *(f'{name}="{value}"' for name, value in labels.items())])
+    rate = f"rate({family}{{{chosen}}}{RANGE})"
+    return f"sum by (state) ({rate}) / scalar(sum({rate}))"
+
 
 NODE_PANELS = [
     ("Trainings now", "short", [("{{node}}", f"spotter_agent_runs{{{NODE}}}")], 6),
@@ -32,6 +43,8 @@ NODE_PANELS = [
     ("Network received", "Bps", [("{{node}} {{device}}", f"rate(spotter_node_network_receive_bytes_total{{{NODE}}}{RANGE})")], 6),
     ("What Spotter costs", "percentunit", [("{{node}}", f"rate(spotter_self_cpu_seconds_total{{{NODE}}}{RANGE})")], 12),
     ("Processes it may not look into", "short", [("{{node}}", f"spotter_agent_unreadable_processes{{{NODE}}}")], 12),
+    ("GPU errors (XID)", "short", [("{{node}} GPU {{gpu}}", f"increase(spotter_gpu_xid_errors_total{{{NODE}}}{RANGE})")], 12),
+    ("Left out: too many of them", "short", [("{{node}} {{kind}}", f"spotter_agent_dropped_total{{{NODE}}}")], 12),
 ]
 
 RUN_PANELS = [
@@ -42,7 +55,7 @@ RUN_PANELS = [
         ("95 %", f"histogram_quantile(0.95, sum by (le) (rate(spotter_step_duration_seconds_bucket{{{RUN}}}{RANGE})))")], 12),
     ("What holds it up, share of wall time", "percentunit", [("{{node}} {{cause}}", f"spotter_verdict_cost_ratio{{{RUN}}}")], 12),
     ("Where the time of the training loop goes", "percentunit", [
-        ("{{state}}", f'sum by (state) (rate(spotter_ledger_seconds_total{{{RUN},ledger="time"}}{RANGE}))')], 12),
+        ("{{state}}", share("spotter_ledger_seconds_total", ledger="time"))], 12),
     ("Where CPU time goes, cores", "none", [
         ("{{state}}", f'sum by (state) (rate(spotter_ledger_seconds_total{{{RUN},ledger="cpu"}}{RANGE}))')], 12),
     ("Own work: highest at the straggler", "percentunit", [
@@ -55,21 +68,22 @@ RUN_PANELS = [
     ("Memory by role", "bytes", [("{{role}}", f"sum by (role) (spotter_process_resident_memory_bytes{{{RUN}}})")], 8),
     ("GPU memory", "bytes", [("rank {{rank}} GPU {{gpu}}", f"spotter_rank_gpu_memory_bytes{{{RUN}}}")], 12),
     ("GPU busy", "percentunit", [
-        ("rank {{rank}} GPU {{gpu}}", "spotter_gpu_utilization_ratio * on (node, gpu_uuid) group_right "
+        ("rank {{rank}} GPU {{gpu}}", f"spotter_gpu_utilization_ratio * on ({GPU}) group_right "
          f"spotter_rank_gpu_info{{{RUN}}}")], 12),
 ]
 
 FLEET_PANELS = [
-    ("Runs", "short", [("runs", "count(count by (run_id) (spotter_run_up == 1))")], 4),
+    ("Runs", "short", [("runs", "count(count by (run_id) (spotter_run_up == 1)) or vector(0)")], 4),
     ("GPUs", "short", [("GPUs", "count(spotter_gpu_info)")], 4),
-    ("GPUs held by a run", "short", [("held", "count(count by (node, gpu_uuid) (spotter_rank_gpu_info))")], 4),
+    ("GPUs held by a run", "short", [("held", f"count(count by ({GPU}) (spotter_rank_gpu_info)) or vector(0)")], 4),
     ("GPUs held and idle", "short", [
-        ("idle", "count((avg_over_time(spotter_gpu_utilization_ratio[10m]) < 0.02) and on (node, gpu_uuid) spotter_rank_gpu_info)")], 6),
+        ("idle", f"count((max_over_time(spotter_gpu_utilization_ratio[10m]) <= 0.01) and on ({GPU}) spotter_rank_gpu_info) "
+         "or vector(0)")], 6),
     ("Nodes", "short", [("nodes", "count(spotter_build_info)")], 6),
     ("GPUs' worth of time lost by cause", "none", [
-        ("{{cause}}", "sum by (cause) (max by (run_id, cause) (spotter_verdict_cost_ratio) * on (run_id) group_left "
-         "count by (run_id) (spotter_rank_gpu_info))")], 12),
-    ("Share of a run's ranks that wait for a straggler", "percentunit", [
+        ("{{cause}}", "sum by (cause) (spotter_verdict_cost_ratio * on (node, run_id) group_left "
+         "count by (node, run_id) (spotter_rank_gpu_info))")], 12),
+    ("Time ranks wait for each other", "percentunit", [
         ("{{run_id}}", "sum by (run_id) (rate(spotter_comm_wait_seconds_total[5m])) / count by (run_id) (spotter_steps_total)")], 12),
     ("Own work of a rank, of the median of its run", "none", [
         ("{{run_id}} rank {{rank}} on {{node}}", "rate(spotter_rank_own_work_seconds_total[5m]) / on (run_id) group_left "

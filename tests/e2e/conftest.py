@@ -30,6 +30,8 @@ import pytest
 
 TREE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SPOTTER_BUILD") or TREE / "build").resolve()
+# Prometheus and VictoriaMetrics that tools/setup unpacked; those of the system come first.
+os.environ["PATH"] += f"{os.pathsep}{BUILD / 'engines/usr/bin'}"
 
 
 def pytest_configure(config):

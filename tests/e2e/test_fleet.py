@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""spotter fleet: over a real Prometheus and a real VictoriaMetrics that hold 64 nodes with 8 ranks each, as the agent's own code
-tells of them (tests/programs/fleet_feed.c says what is planted); and over things that are no engine at all."""
+"""spotter fleet: over a real Prometheus and a real VictoriaMetrics that hold 64 nodes with 8 ranks each, once from views made by
+hand (tests/programs/fleet_feed.c says what is planted) and once from records that agents followed (fleet_replay.c); and over things
+that are no engine at all."""
 import base64
-import http.client
 import http.server
 import json
 import re
-import struct
+import shutil
 import subprocess
 import threading
 import time
@@ -16,7 +16,8 @@ from contextlib import contextmanager
 import pytest
 
 from conftest import BUILD
-from push_world import DIRECT, Held, Prometheus, VictoriaMetrics, get_json, need_libcurl, wait_for
+from fleet_world import pour, put, settle
+from push_world import DIRECT, Held, Prometheus, VictoriaMetrics, need_libcurl, wait_for
 
 EVERY, LENGTH = 30, 360  # seconds: of samples, and how far back they go
 NODES = 64
@@ -33,29 +34,6 @@ def ask(spotter):
 
 # --- a real engine
 
-def fill(engine, end, *more):
-    """Everything up to `end`, in requests of one node at one moment."""
-    feed = subprocess.Popen([BUILD / "tests/programs/fleet_feed", str(end - LENGTH), str(end), str(EVERY), *more],
-                            stdout=subprocess.PIPE)
-    wire = http.client.HTTPConnection("127.0.0.1", engine.port, timeout=120)
-    headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy",
-               "X-Prometheus-Remote-Write-Version": "0.1.0"}
-    bodies = 0
-    try:
-        while head := feed.stdout.read(4):
-            body = feed.stdout.read(struct.unpack("<I", head)[0])
-            wire.request("POST", "/api/v1/write", body, headers)
-            answer = wire.getresponse()
-            assert answer.status in (200, 204), answer.read()[:500]
-            answer.read()
-            bodies += 1
-    finally:
-        wire.close()
-        feed.kill()
-        feed.wait()
-    assert bodies == NODES * (LENGTH // EVERY + 1)
-
-
 @pytest.fixture(scope="module", params=[Prometheus, VictoriaMetrics])
 def fleet(request, tmp_path_factory):
     need_libcurl()
@@ -65,13 +43,9 @@ def fleet(request, tmp_path_factory):
         # A little ago: an engine may keep what is new to itself for a while.
         engine.end = int(time.time()) - 60
         # What any machine has, once: twenty times as much to write, and nothing of it is asked for.
-        fill(engine, engine.end, *([] if request.param is Prometheus else ["lean"]))
-        last = {"query": 'count(spotter_run_up{node=~"node-.*"})', "time": engine.end}
-
-        def there():
-            found = (get_json(engine.url("/api/v1/query"), **last) or {"data": {"result": []}})["data"]["result"]
-            return found and float(found[0]["value"][1]) == NODES + 1
-        wait_for(there, "all nodes")
+        how = "full" if request.param is Prometheus else "lean"
+        assert pour(engine, "fleet_feed", engine.end - LENGTH, engine.end, EVERY, how) == NODES * (LENGTH // EVERY + 1)
+        settle(engine, 'count(spotter_run_up{node=~"node-.*"})', NODES + 1, engine.end)
         yield engine
     finally:
         engine.done()
@@ -90,7 +64,7 @@ class TestRealEngine:
         assert told["totals"]["ranks"] == NODES * 8 + 1 and told["totals"]["nodes"] == NODES
         assert told["totals"]["gpus_held"] == NODES * 8 + 2
         print(f"{fleet.program}: {told['asked']}")
-        assert told["asked"]["series_odd"] == 0 and told["asked"]["seconds"] < 10
+        assert told["asked"]["series_odd"] == 0 and told["asked"]["seconds"] < 20
 
         hot = runs["7001.0"]["straggler"]
         assert [(s["node"], s["ranks"], s["cause"]) for s in hot["suspects"]] == [("node-17", [137], "gpu_throttled")]
@@ -153,6 +127,93 @@ class TestRealEngine:
         assert "knows of no run" in told.err and "0 runs on 0 nodes" in told.out
 
 
+def replay(folder, *more):
+    """What agents told that followed the records of tests/programs/fleet_replay.c: a file, and the time of its end."""
+    end = int(time.time()) - 60
+    records = folder / "records"
+    records.mkdir()
+    with open(folder / "told", "wb") as out:
+        subprocess.run([BUILD / "tests/programs/fleet_replay", records, str(end), *more], stdout=out, check=True)
+    shutil.rmtree(records)  # a hundred megabytes
+    return folder / "told", end
+
+
+@pytest.fixture(scope="module")
+def told_of(tmp_path_factory):
+    if not (BUILD / "tests/programs/fleet_replay").exists():
+        pytest.skip("fleet_replay is not built: no cmocka")
+    return replay(tmp_path_factory.mktemp("replay"))
+
+
+@pytest.fixture(scope="module")
+def told_of_all(tmp_path_factory):
+    return replay(tmp_path_factory.mktemp("replay"), "all")
+
+
+@pytest.fixture(params=[Prometheus, VictoriaMetrics])
+def engine(request, tmp_path):
+    need_libcurl()
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    engine = request.param(folder)
+    try:
+        yield engine.start()
+    finally:
+        engine.done()
+
+
+@pytest.mark.one_user
+class TestReplay:
+    def look(self, ask, engine, file, end):
+        engine.end = end
+        with open(file, "rb") as stream:
+            assert put(engine, stream) == NODES * 11
+        settle(engine, 'count(spotter_run_up{node=~"node-.*"})', NODES + 1, engine.end)
+        told = ask.json("fleet", "--prometheus", engine.url(), "--at", engine.end, "--since", "4m")
+        print(engine.program, told["asked"], [(v["cause"], v["gpu_hours"]) for v in told["verdicts"]])
+        # a second is what it should take; this machine may have other things to do
+        assert told["asked"]["series_odd"] == 0 and told["asked"]["seconds"] < 20
+        runs = {run["id"]: run for run in told["runs"]}
+        assert set(runs) == {"7001.0", "7002.0", "7003.0", "7004.0", "7005.0"}
+        assert told["totals"]["ranks"] == NODES * 8 + 1 and told["totals"]["nodes"] == NODES
+        assert told["totals"]["gpus_held"] == NODES * 8 + 2
+        return told, runs
+
+    def named(self, told, runs):
+        hot, = runs["7001.0"]["straggler"]["suspects"]
+        assert (hot["node"], hot["ranks"], hot["cause"], hot["gpu"]["index"]) == ("node-17", [137], "gpu_throttled", "1")
+        says = " ".join(e["text"] for e in hot["evidence"])
+        assert "temperature" in says and "1200 MHz" in says and "gpu_wait" in says
+        # by its stacks 98 % of a step is its own, of the others' 63.5 %
+        assert hot["own_work_s"] == pytest.approx(0.98 * 0.63, rel=0.05)
+        assert hot["others_own_work_s"] == pytest.approx(0.635 * 0.63, rel=0.05)
+
+        disk, = runs["7002.0"]["straggler"]["suspects"]
+        assert (disk["node"], disk["ranks"], disk["cause"]) == ("node-39", list(range(56, 64)), "slow_storage")
+        assert any("the verdict on its node: slow_storage" in e["text"] for e in disk["evidence"])
+
+        stuck = runs["7003.0"]
+        assert stuck["state"] == "hung" and stuck["hung"]["seconds"] == pytest.approx(150, abs=2)
+        assert [(s["node"], s["ranks"]) for s in stuck["hung"]["suspects"]] == [("node-50", [21])]
+        says = " ".join(e["text"] for e in stuck["hung"]["suspects"][0]["evidence"])
+        assert "it has done 289 steps, others 290" in says and "it is in io" in says
+
+        well = runs["7004.0"]
+        assert well["state"] == "running" and "straggler" not in well and well["ranks_known"] == 64
+        idle = [(gpu["run"], gpu["node"], gpu["index"]) for gpu in told["idle_gpus"]]
+        assert idle == [("7005.0", "node-63", "8"), ("7005.0", "node-63", "9")]
+        # What the records' own verdicts say, and of whom.
+        nodes = {v["cause"]: v["nodes"] for v in told["verdicts"]}
+        assert nodes == {"gpu_throttled": 1, "slow_storage": 1, "checkpoint_stall": 1, "sync_points": 8}
+
+    def test_all_that_is_planted_is_named(self, ask, engine, told_of):
+        self.named(*self.look(ask, engine, *told_of))
+
+    @pytest.mark.long
+    def test_with_an_agent_on_every_node(self, ask, engine, told_of_all):
+        self.named(*self.look(ask, engine, *told_of_all))
+
+
 TWO_RANKS = """
 import os, sys, time
 import torch, torch.distributed as dist
@@ -202,6 +263,21 @@ def test_a_real_straggler(ask, tmp_path):
         assert [child.wait(100) for child in ranks] == [0, 0]
     finally:
         engine.done()
+
+
+def test_what_a_node_costs_is_as_the_page_says(build, tree):
+    """The count of series, within a metric or two, and what follows from it for 10,000 nodes."""
+    shown = subprocess.run([build / "tests/programs/fleet_feed", "text", "5", "1763280000"], capture_output=True, text=True, check=True)
+    series = sum(not line.startswith("#") for line in shown.stdout.splitlines())
+    page = " ".join((tree / "docs/fleet.md").read_text().split())
+    said = int(re.search(r"two disks and two network interfaces is (\d+) series", page)[1])
+    assert said == pytest.approx(series, rel=0.02)
+    quick, slow = said * 10000 / 15, said * 10000 / 60
+    assert f"| series | {said / 100:.2f} million |" in page
+    assert f"| samples a second | {round(quick, -3):,.0f} | {round(slow, -3):,.0f} |" in page
+    for name, a_sample in (("Prometheus", 2.6), ("VictoriaMetrics", 0.86)):
+        assert f"| disk a day, {name} ({a_sample} bytes) | {quick * 86400 * a_sample / 1e9:.0f} GB |" in page
+    assert f"| network, pushed (13.5 bytes) | {quick * 13.5 / 1e6:.1f} MB/s | {slow * 13.5 / 1e6:.1f} MB/s |" in page
 
 
 def test_every_series_that_is_asked_for_exists(tree):

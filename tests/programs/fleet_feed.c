@@ -4,7 +4,7 @@
  * series of them. Written as bodies of remote_write, each behind its length (4 bytes, little-endian):
  *
  *	fleet_feed FROM_S TO_S EVERY_S [lean|full [NODES]]    lean: without what any machine has, to be quick; NODES:
- *	                                                      so many of the 64
+ *	                                                      so many of the 64, or which: 17,39,63
  *	fleet_feed text NODE TIME_S                  one node as /metrics would show it
  *
  * What is planted, to be found:
@@ -13,6 +13,7 @@
  *	7003.0  nodes 48-55  hangs since 200 s before the end: rank 21 (node-50) is in a checkpoint, all others wait for it
  *	7004.0  nodes 56-63  healthy but for sync_points, 12 %
  *	7005.0  node-63      a notebook with two GPUs of its own that it never used
+ * and, in full: critical errors of GPU 2 of node-63, whose agent left three ranks out
  */
 #include "agent/series.h"
 #include "base/auto.h"
@@ -79,13 +80,14 @@ static bool stuck(const struct moment *m, int local)
 	return m->run == 2 && rank_of(m, local) == 21;
 }
 
+/* rank -1: CPU time, of the run on this node. */
 static void put_ledger(struct agent_view *v, const struct moment *m, int rank, const char *state,
 		       double seconds)
 {
 	struct view_ledger *l = vec_push(&v->ledger);
 
 	*l = (struct view_ledger){ .rank = rank,
-				   .ledger = "time",
+				   .ledger = rank < 0 ? "cpu" : "time",
 				   .seconds = seconds,
 				   .start_ms = (int64_t)((m->end - LIVED_S) * 1000) };
 	text_copy(l->state, sizeof(l->state), state);
@@ -142,8 +144,10 @@ static size_t put_gpu(struct agent_view *v, const struct moment *m, int index)
 
 	t->kind = ENTITY_GPU;
 	snprintf(t->gpu, sizeof(t->gpu), "%d", index);
-	snprintf(t->uuid, sizeof(t->uuid), "GPU-%08x-%04x", 0x1000u + (unsigned)m->node,
-		 (unsigned)index);
+	/* One node has a driver that gives no uuid. */
+	if (m->node != NODES - 2)
+		snprintf(t->uuid, sizeof(t->uuid), "GPU-%08x-%04x", 0x1000u + (unsigned)m->node,
+			 (unsigned)index);
 	text_copy(t->name, sizeof(t->name), "NVIDIA H100 80GB HBM3");
 	text_copy(t->vendor, sizeof(t->vendor), "nvidia");
 	snprintf(t->pci, sizeof(t->pci), "0000:%02x:00.0", 0x10 + index);
@@ -228,6 +232,12 @@ static void put_verdict(struct agent_view *v, const struct moment *m)
 					    .confidence = 0.8 };
 }
 
+/* GPU 2 of the last node had a second critical error, 100 s before the end. GPUs are the things behind the host. */
+static double xids(const struct moment *m, size_t thing)
+{
+	return m->node != NODES - 1 || thing != 3 ? 0 : m->now > m->end - 100 ? 2 : 1;
+}
+
 /* What any machine has: a number for everything the vocabulary names, so that the count of series is that of a node. */
 static void put_machine(struct agent_view *v, const struct moment *m, size_t gpus)
 {
@@ -248,11 +258,9 @@ static void put_machine(struct agent_view *v, const struct moment *m, size_t gpu
 	}
 	for (size_t t = 0; t < v->things.n; t++)
 		for (int id = 1; id < METRICS; id++) {
-			bool counter = metrics[id].kind == KIND_COUNTER;
 			/* Time that something waited is less than the time there was. */
-			double size = metrics[id].unit == UNIT_SECONDS ? 0.05
-				      : id == M_GPU_XIDS
-					  ? 0
+			double size = metrics[id].unit == UNIT_SECONDS
+					  ? 0.05
 					  : 1 + 1000 * fabs(noise((unsigned)id, (unsigned)m->node));
 			bool told =
 			    t >= 1 && t <= gpus &&
@@ -262,10 +270,13 @@ static void put_machine(struct agent_view *v, const struct moment *m, size_t gpu
 			if (metrics[id].entity != v->things.v[t].kind ||
 			    !metrics[id].prometheus[0] || told || id == M_PSI_IO_SOME)
 				continue;
-			put_value(v, (enum metric_id)id, t,
-				  counter ? floor(size * lived)
-					  : floor(size * (1 + 0.1 * noise((unsigned)id,
-									  (unsigned)m->now))));
+			if (id == M_GPU_XIDS)
+				size = xids(m, t) / lived;
+			put_value(
+			    v, (enum metric_id)id, t,
+			    metrics[id].kind == KIND_COUNTER
+				? floor(size * lived + 1e-6)
+				: floor(size * (1 + 0.1 * noise((unsigned)id, (unsigned)m->now))));
 		}
 }
 
@@ -287,6 +298,7 @@ static void fill(struct agent_view *v, struct moment *m, bool lean)
 	v->time_ms = (int64_t)(m->now * 1000);
 	v->start_ms = (int64_t)((m->end - LIVED_S) * 1000);
 	v->unreadable = v->records = 0;
+	v->dropped_ranks = m->node == NODES - 1 ? 3 : 0;
 	run = vec_push(&v->runs);
 	*run = (struct view_run){ .source = SOURCE_SLURM,
 				  .framework = "torch",
@@ -300,6 +312,8 @@ static void fill(struct agent_view *v, struct moment *m, bool lean)
 	put_value(v, M_PSI_IO_SOME, 0, (slow_storage(m) ? 0.7 : 0.01) * lived);
 	for (int i = 0; i < GPUS; i++)
 		put_rank(v, m, i);
+	put_ledger(v, m, -1, "python", GPUS * 0.6 * lived);
+	put_ledger(v, m, -1, "loading", GPUS * 4.6 * lived);
 	put_verdict(v, m);
 	if (m->node == NODES - 1)
 		put_notebook(v, m);
@@ -314,7 +328,7 @@ static bool add(const struct series_sample *s, void *arg)
 	return true;
 }
 
-static int feed(double from, double to, double every, bool lean, int nodes)
+static int feed(double from, double to, double every, bool lean, const bool wanted[NODES])
 {
 	struct agent_view v = { 0 };
 	struct remote_write w = { 0 };
@@ -322,10 +336,12 @@ static int feed(double from, double to, double every, bool lean, int nodes)
 	int r = 0;
 
 	for (double now = from; r == 0 && now <= to + 1e-6; now += every)
-		for (int node = 0; r == 0 && node < nodes; node++) {
+		for (int node = 0; r == 0 && node < NODES; node++) {
 			struct moment m = { .now = now, .end = to, .node = node };
 			uint32_t n;
 
+			if (!wanted[node])
+				continue;
 			fill(&v, &m, lean);
 			agent_series_each(&v, add, &w);
 			buf_reset(&out);
@@ -356,19 +372,45 @@ static int show(int node, double now)
 	return io_write_all(STDOUT_FILENO, buf_text(&out), out.len) < 0;
 }
 
+/* "4": the first four; "17,39": those two. */
+static bool parse_nodes(const char *text, bool wanted[NODES])
+{
+	bool list = strchr(text, ',') != NULL;
+	int64_t node;
+
+	for (const char *p = text;; p++) {
+		size_t n = strcspn(p, ",");
+		char word[16];
+
+		if (n >= sizeof(word))
+			return false;
+		memcpy(word, p, n);
+		word[n] = '\0';
+		if (!num_parse_i64(word, &node) || node < 0 || node >= NODES + !list)
+			return false;
+		for (int i = 0; !list && i < node; i++)
+			wanted[i] = true;
+		if (list)
+			wanted[node] = true;
+		p += n;
+		if (!*p)
+			return true;
+	}
+}
+
 int main(int argc, char **argv)
 {
+	bool wanted[NODES] = { false };
 	double a, b, c;
 	int64_t node;
 
 	if (argc == 4 && strcmp(argv[1], "text") == 0 && num_parse_i64(argv[2], &node) &&
 	    num_parse_double(argv[3], &a) && node >= 0 && node < NODES)
 		return show((int)node, a);
-	node = NODES;
 	if (argc >= 4 && argc <= 6 && num_parse_double(argv[1], &a) &&
 	    num_parse_double(argv[2], &b) && num_parse_double(argv[3], &c) && c > 0 &&
-	    (argc < 6 || (num_parse_i64(argv[5], &node) && node > 0 && node <= NODES)))
-		return feed(a, b, c, argc > 4 && strcmp(argv[4], "lean") == 0, (int)node);
+	    parse_nodes(argc > 5 ? argv[5] : "64", wanted))
+		return feed(a, b, c, argc > 4 && strcmp(argv[4], "lean") == 0, wanted);
 	fprintf(stderr,
 		"usage: fleet_feed FROM_S TO_S EVERY_S [lean|full [NODES]] | text NODE TIME_S\n");
 	return 2;
