@@ -6,6 +6,8 @@
 #include "base/io.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "explain/activity.h"
+#include "explain/keeps/keeps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,7 @@ enum {
 	STACK_BYTES = 64 << 10,
 	LOCKS_MAX = 1 << 20,
 	STOP_MS = 50,
+	SCANNED_MAX = 32, /* files that are looked through for lines that keep something */
 };
 
 struct question {
@@ -36,6 +39,11 @@ struct question {
 struct answer {
 	uint32_t place;
 	char text[SOURCE_LINE_MAX];
+};
+
+struct kept {
+	char *file;
+	struct keep keep;
 };
 
 struct source_file {
@@ -55,7 +63,10 @@ struct source_text {
 	size_t first; /* of those that wait */
 	VEC(struct answer) answers;
 	size_t first_answer;
+	VEC(struct kept) kept;
+	size_t first_kept;
 	/* The thread's own. */
+	VEC(char *) scanned;
 	struct source_file files[FILES_MAX];
 	unsigned clock;
 };
@@ -66,6 +77,12 @@ static void source_free(struct source_text *s)
 		free(s->questions.v[i].file);
 	vec_done(&s->questions);
 	vec_done(&s->answers);
+	for (size_t i = s->first_kept; i < s->kept.n; i++)
+		free(s->kept.v[i].file);
+	vec_done(&s->kept);
+	for (size_t i = 0; i < s->scanned.n; i++)
+		free(s->scanned.v[i]);
+	vec_done(&s->scanned);
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		free(s->files[i].path);
 		free(s->files[i].text);
@@ -145,6 +162,40 @@ static char *read_source(const struct question *q, size_t *ret_n)
 	return text;
 }
 
+/* Is it a file of the program's own that was not looked through yet? Notes that it was. */
+static bool is_to_scan(struct source_text *s, const struct source_file *f)
+{
+	char **slot;
+
+	if (!f->text || s->scanned.n >= SCANNED_MAX ||
+	    place_is_library(&(struct place){ .kind = PLACE_PYTHON, .file = f->path }))
+		return false;
+	for (size_t i = 0; i < s->scanned.n; i++)
+		if (strcmp(s->scanned.v[i], f->path) == 0)
+			return false;
+	slot = vec_push(&s->scanned);
+	if (slot && !(*slot = strdup(f->path)))
+		s->scanned.n--;
+	return slot && *slot;
+}
+
+static void look_through(struct source_text *s, const struct source_file *f)
+{
+	struct keep found[KEEPS_OF_FILE];
+	size_t n = is_to_scan(s, f) ? keeps_scan(f->text, f->n, found) : 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct kept *k = vec_push(&s->kept);
+
+		if (k)
+			*k = (struct kept){ strdup(f->path), found[i] };
+		if (k && !k->file)
+			s->kept.n--;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* The file, read or kept; also a failure is kept, as one that has no text. */
 static const struct source_file *file_of(struct source_text *s, const struct question *q)
 {
@@ -166,6 +217,8 @@ static const struct source_file *file_of(struct source_text *s, const struct que
 	*oldest = (struct source_file){ .path = strdup(q->file), .pid = q->pid, .used = s->clock };
 	if (oldest->path)
 		oldest->text = read_source(q, &oldest->n);
+	if (oldest->text)
+		look_through(s, oldest);
 	return oldest;
 }
 
@@ -322,6 +375,25 @@ bool source_text_next(struct source_text *s, uint32_t *ret_place, char text[SOUR
 		s->first_answer++;
 	} else {
 		s->answers.n = s->first_answer = 0;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+bool source_text_keep(struct source_text *s, char **ret_file, struct keep *ret)
+{
+	bool any;
+
+	if (!s)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	any = s->first_kept < s->kept.n;
+	if (any) {
+		*ret_file = s->kept.v[s->first_kept].file;
+		*ret = s->kept.v[s->first_kept].keep;
+		s->first_kept++;
+	} else {
+		s->kept.n = s->first_kept = 0;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return any;

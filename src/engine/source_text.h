@@ -5,6 +5,9 @@
  * a thread of its own reads them; nobody ever waits for it, and one that is stuck is left behind.
  *
  * A file that was changed after the process started is not what runs: its lines are not told.
+ *
+ * A file of the program's own is also looked through, once, for lines that keep something of every step
+ * (explain/keeps/keeps.h): one to three million instructions for a script of one to three hundred lines.
  */
 #ifndef SPOTTER_ENGINE_SOURCE_TEXT_H
 #define SPOTTER_ENGINE_SOURCE_TEXT_H
@@ -14,6 +17,7 @@
 #include <sys/types.h>
 
 struct source_text;
+struct keep;
 
 enum { SOURCE_LINE_MAX = 200 };
 
@@ -26,5 +30,8 @@ void source_text_ask(struct source_text *s, uint32_t place, pid_t pid, int64_t s
 		     const char *file, int32_t line);
 /* An answer; false: none now. Text is trimmed and cut. */
 bool source_text_next(struct source_text *s, uint32_t *ret_place, char text[SOURCE_LINE_MAX]);
+
+/* A line that may keep something; false: none now. The name of its file is to be freed. */
+bool source_text_keep(struct source_text *s, char **ret_file, struct keep *ret);
 
 #endif

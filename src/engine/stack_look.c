@@ -10,8 +10,10 @@
 
 #include "base/clock.h"
 #include "engine/stack_callers.h"
+#include "explain/keeps/keeps.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum {
 	SWEEP_S = 10,
@@ -337,6 +339,23 @@ static bool its_turn(const struct stack_job *j, struct stack_proc *p, size_t pla
 	return true;
 }
 
+/* Lines that may keep something are places, too, which no stack is in. */
+static void take_keeps(struct stack_job *j)
+{
+	char text[SOURCE_LINE_MAX], *file;
+	struct keep keep;
+
+	while (source_text_keep(j->source, &file, &keep)) {
+		keep_write(&keep, text, sizeof(text));
+		(void)stack_book_place(&j->tally->book, &(struct place){ .kind = PLACE_KEEPS,
+									 .line = keep.line,
+									 .function = keep.function,
+									 .file = file,
+									 .source = text });
+		free(file);
+	}
+}
+
 void stack_job_look(struct stack_job *j, int64_t now_ns)
 {
 	bool due = now_ns - j->swept_ns > SWEEP_S * NS_PER_S;
@@ -359,4 +378,5 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 		j->swept_ns = now_ns;
 	while (source_text_next(j->source, &place, text))
 		stack_tally_source(j->tally, place, text);
+	take_keeps(j);
 }

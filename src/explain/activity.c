@@ -214,6 +214,19 @@ static int read_rows(struct scene *s)
 	return r;
 }
 
+/* Without memory rows stay what they were. */
+static void understand_loop(struct activity *a, struct act_thread *t)
+{
+	struct loop_sense sense;
+
+	if (loop_sense_open(a, t, &sense)) {
+		t->by_hand = sense.by_hand;
+		rows_of_loop(a, t, &sense);
+		rows_that_feed(a, t, &sense);
+	}
+	loop_sense_done(&sense);
+}
+
 static int understand(struct scene *s)
 {
 	struct activity *a = &s->activity;
@@ -231,7 +244,7 @@ static int understand(struct scene *s)
 			for (size_t k = 0; k < t->n_rows; k++)
 				row_classify(s, &nodes, t, &a->rows.v[t->row + k]);
 			if (t->role == ROLE_MAIN)
-				rows_of_loop(a, t);
+				understand_loop(a, t);
 			thread_weigh(t, t->n_rows ? &a->rows.v[t->row] : NULL);
 		}
 	}

@@ -80,6 +80,7 @@ struct act_thread {
 	uint32_t id, process; /* entities */
 	const char *name;     /* foreign text, borrowed */
 	bool first;           /* the first thread of its process */
+	bool by_hand;         /* it trains with arrays alone, without a framework */
 	enum cpu_role role;
 	size_t row, n_rows; /* in activity.rows, the longest first */
 	uint32_t samples;

@@ -15,6 +15,8 @@
  */
 #include "explain/activity_part.h"
 
+#include "explain/ledger/arithmetic.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +24,8 @@
 static const double framework_most = 0.2;
 /* A line of source this long may have been cut (engine/source_text.h). */
 enum { LINE_CUT = 190 };
+/* Lines that learn which are looked at. */
+enum { LEARNT_MAX = 64 };
 
 /* Is the text behind `for` that of a statement? That has a colon outside of brackets, or goes on in the next line
  * because one is open; a line of a comprehension has neither, or closes a bracket it has not opened. */
@@ -63,7 +67,7 @@ static bool is_comprehension(const char *function)
 			strcmp(last, "<dictcomp>") == 0 || strcmp(last, "<genexpr>") == 0);
 }
 
-static bool is_head(const struct place *p)
+bool loop_place_is_head(const struct place *p)
 {
 	const char *text = strncmp(p->source, "async ", 6) == 0 ? p->source + 6 : p->source;
 
@@ -71,30 +75,114 @@ static bool is_head(const struct place *p)
 	       is_statement(text);
 }
 
-static bool is_own(const struct place *p)
+bool loop_place_is_own(const struct place *p)
 {
 	return p && p->kind == PLACE_PYTHON && p->file && p->function && p->source &&
 	       !place_is_library(p);
 }
 
 /* Texts of a book are kept once. */
-static uint64_t function_of(const struct place *p)
+uint64_t loop_function(const struct place *p)
 {
 	return map_mix(map_mix((uint64_t)(uintptr_t)p->file) ^ (uint64_t)(uintptr_t)p->function);
 }
 
-static bool is_framework(const struct act_row *r)
+/* Has nothing else to be called: Python on a CPU, or a file that is read. */
+bool row_is_nameless(const struct act_row *r)
+{
+	return !r->unknown && !r->importing && (r->phase == PHASE_NONE || r->phase == PHASE_USER) &&
+	       (r->state == TIME_PYTHON || (r->state == TIME_IO && !r->on_cpu) ||
+		(r->state == TIME_MEMORY_STALL && r->kind == WAIT_PAGE_FAULT));
+}
+
+/* A framework's frames are no accident: one sample in two hundred will do. */
+static const double frames_least = 0.005;
+/* Of its time on a CPU: a training that is written with arrays alone is in the functions that learn so long. */
+static const double arrays_least = 0.05;
+
+static bool of_framework(const struct act_row *r)
 {
 	return !r->unknown &&
 	       (r->state == TIME_DISPATCH ||
 		(r->matched && (r->state == TIME_TRANSFER || r->state == TIME_GPU_WAIT)));
 }
 
-/* Has nothing else to be called: Python on a CPU, or a file that is read. */
-static bool is_nameless(const struct act_row *r)
+/* At a line that computes with arrays, in a function that changes arrays by what it computes; or anywhere below a line
+ * of such a function that names what it changes: who = assign(x, centres) */
+static bool learns(const struct activity *a, const struct loop_sense *sense,
+		   const struct act_row *r)
 {
-	return !r->unknown && !r->importing && (r->phase == PHASE_NONE || r->phase == PHASE_USER) &&
-	       (r->state == TIME_PYTHON || (r->state == TIME_IO && !r->on_cpu));
+	uint32_t places[STACK_DEPTH_MAX];
+	size_t n = row_is_nameless(r) && sense->learnt.n
+		       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
+		       : 0;
+	bool innermost = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *p = stack_book_find_place(a->book, places[i]);
+
+		if (!loop_place_is_own(p))
+			continue;
+		for (size_t k = 0; k < sense->learnt.n; k++) {
+			const struct learnt *l = &sense->learnt.v[k];
+
+			if (l->function == loop_function(p) &&
+			    ((innermost && line_has_arrays(p->source)) ||
+			     line_names(p->source, l->name, l->n)))
+				return true;
+		}
+		innermost = false;
+	}
+	return false;
+}
+
+static bool note_learnt(struct loop_sense *s, const struct place *p)
+{
+	struct learnt l = { .function = loop_function(p) }, *at;
+
+	l.name = line_updated(p->source, &l.n);
+	for (size_t i = 0; i < s->learnt.n; i++)
+		if (s->learnt.v[i].function == l.function && s->learnt.v[i].name == l.name)
+			return true;
+	if (s->learnt.n >= LEARNT_MAX)
+		return true;
+	at = vec_push(&s->learnt);
+	if (at)
+		*at = l;
+	return at != NULL;
+}
+
+bool loop_sense_open(const struct activity *a, const struct act_thread *t, struct loop_sense *ret)
+{
+	double known = 0, frames = 0, on_cpu = 0, arrays = 0;
+
+	*ret = (struct loop_sense){ 0 };
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		const struct place *p = stack_book_find_place(a->book, r->place);
+
+		known += r->unknown ? 0 : r->seconds;
+		frames += of_framework(r) ? r->seconds : 0;
+		on_cpu += !r->unknown && r->on_cpu && !r->importing ? r->seconds : 0;
+		if (loop_place_is_own(p) && line_updates_arrays(p->source) && !note_learnt(ret, p))
+			return false;
+	}
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		arrays += learns(a, ret, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
+	ret->by_hand =
+	    frames <= frames_least * known && on_cpu > 0 && arrays >= arrays_least * on_cpu;
+	return true;
+}
+
+void loop_sense_done(struct loop_sense *s)
+{
+	vec_done(&s->learnt);
+}
+
+bool row_is_framework(const struct activity *a, const struct loop_sense *sense,
+		      const struct act_row *r)
+{
+	return of_framework(r) || (sense->by_hand && learns(a, sense, r));
 }
 
 /* Functions of the program -> milliseconds they were in the framework, from another line than a head. Models have Python
@@ -111,26 +199,28 @@ static bool add_time(struct map *m, uint64_t function, double seconds)
 	return map_put(m, function, (uint32_t)fmin(so_far + ceil(seconds * 1e3), UINT32_MAX));
 }
 
-static bool note_callers(const struct activity *a, const struct act_thread *t, struct callers *c)
+static bool note_callers(const struct activity *a, const struct act_thread *t,
+			 const struct loop_sense *sense, struct callers *c)
 {
 	uint32_t places[STACK_DEPTH_MAX];
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
-		size_t n = is_framework(r)
+		size_t n = row_is_framework(a, sense, r)
 			       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
 			       : 0;
-		bool model = r->state == TIME_GPU_WAIT;
+		bool model = r->state == TIME_GPU_WAIT || sense->by_hand;
 		uint64_t last = 0;
 
 		for (size_t i = 0; i < n; i++) {
 			const struct place *p = stack_book_find_place(a->book, places[i]);
 
-			model |= p && p->kind == PLACE_PYTHON && !is_own(p);
+			model |= p && p->kind == PLACE_PYTHON && !loop_place_is_own(p);
 			/* one that calls itself is one call */
-			if (!is_own(p) || is_head(p) || function_of(p) == last)
+			if (!loop_place_is_own(p) || loop_place_is_head(p) ||
+			    loop_function(p) == last)
 				continue;
-			last = function_of(p);
+			last = loop_function(p);
 			if (!add_time(&c->any, last, r->seconds) ||
 			    (model && !add_time(&c->model, last, r->seconds)))
 				return false;
@@ -150,28 +240,28 @@ static bool in_head(const struct activity *a, const struct act_row *r, const str
 		const struct place *p = stack_book_find_place(a->book, places[i]);
 		uint32_t body = 0, model = 0;
 
-		if (!is_own(p))
+		if (!loop_place_is_own(p))
 			continue;
-		map_get(&c->any, function_of(p), &body);
-		if (code && body && is_head(p) && inside < framework_most * body)
+		map_get(&c->any, loop_function(p), &body);
+		if (code && body && loop_place_is_head(p) && inside < framework_most * body)
 			return true;
 		code = true;
-		map_get(&c->model, function_of(p), &model);
+		map_get(&c->model, loop_function(p), &model);
 		inside = model > inside ? model : inside;
 	}
 	return false;
 }
 
-void rows_of_loop(struct activity *a, const struct act_thread *t)
+void rows_of_loop(struct activity *a, const struct act_thread *t, const struct loop_sense *sense)
 {
 	struct callers c = { 0 };
 	/* without memory they stay what they were */
-	bool ok = note_callers(a, t, &c);
+	bool ok = note_callers(a, t, sense, &c);
 
 	for (size_t k = t->row; ok && k < t->row + t->n_rows; k++) {
 		struct act_row *r = &a->rows.v[k];
 
-		if (!is_nameless(r) || !in_head(a, r, &c))
+		if (!row_is_nameless(r) || !in_head(a, r, &c))
 			continue;
 		r->state = TIME_DATA_LOAD;
 		r->phase = PHASE_LOAD;

@@ -48,8 +48,35 @@ const struct node_facts *node_of(const struct node_reader *r, uint32_t node);
 /* Fills state, on_cpu, unknown, matched and the places of a row. Roles are known by then. */
 void row_classify(const struct scene *s, const struct node_reader *r, const struct act_thread *t,
 		  struct act_row *row);
-/* Rows of a training thread that make its batches, by the loop they are called from. Behind row_classify(). */
-void rows_of_loop(struct activity *a, const struct act_thread *t);
+/* Where a thread trains. By hand: it has no framework, and functions of its own learn with arrays alone. */
+struct learnt {
+	uint64_t function; /* loop_function() */
+	const char *name;  /* what it changes, in the text of the line */
+	size_t n;
+};
+
+struct loop_sense {
+	bool by_hand;
+	VEC(struct learnt) learnt;
+};
+
+/* Behind row_classify(). False: out of memory; done() is due in any case. */
+bool loop_sense_open(const struct activity *a, const struct act_thread *t, struct loop_sense *ret);
+void loop_sense_done(struct loop_sense *s);
+/* Rows of a training thread that make its batches, by the loop they are called from. */
+void rows_of_loop(struct activity *a, const struct act_thread *t, const struct loop_sense *sense);
+/* The same by what its lines hand to the framework. Behind rows_of_loop(). */
+void rows_that_feed(struct activity *a, const struct act_thread *t, const struct loop_sense *sense);
+
+/* For both: is it the program's own code, is it the head of a `for` loop, which function is it of? */
+bool loop_place_is_own(const struct place *p);
+bool loop_place_is_head(const struct place *p);
+uint64_t loop_function(const struct place *p);
+/* Is it about the framework, or about what stands for one? Has it nothing else to be called: Python on a CPU, or a file that is
+ * read or mapped? */
+bool row_is_framework(const struct activity *a, const struct loop_sense *sense,
+		      const struct act_row *r);
+bool row_is_nameless(const struct act_row *r);
 /* Does it wait for the end or the news of a process it started? Then the training is elsewhere. */
 bool row_waits_for_child(const struct node_reader *r, const struct act_row *row);
 

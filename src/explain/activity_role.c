@@ -24,6 +24,7 @@ struct tendency {
 	double load, queue; /* makes data, waits to be given something */
 	double loader;      /* waits for a batch */
 	double train;       /* frames that only a training has */
+	double engine;      /* of these: gradients, which no loader computes */
 	double comm;        /* of these: collectives, where others are waited for */
 	double spawned;     /* a process that multiprocessing started */
 	double role[ROLES];
@@ -75,6 +76,8 @@ static struct tendency tendency_of(const struct scene *s, const struct node_read
 		x.load += is_load(f->phase) ? row->seconds : 0;
 		x.train += is_train(f->phase) ? row->seconds : 0;
 		x.queue += f->phase == PHASE_QUEUE_GET ? row->seconds : 0;
+		x.engine +=
+		    f->phase == PHASE_ENGINE || f->leaf_phase == PHASE_ENGINE ? row->seconds : 0;
 		x.comm += f->phase == PHASE_COMM ? row->seconds : 0;
 		x.loader += f->phase == PHASE_LOADER_WAIT ? row->seconds : 0;
 		x.join += f->phase == PHASE_JOIN ? row->seconds : 0;
@@ -183,6 +186,9 @@ static bool is_worker(const struct scene *s, const struct node_reader *r,
 		return false;
 	if (x->load > 0.5 * x->total || is_awaited(s, r, by, t->process))
 		return true;
+	/* It was started by spawn and never got beyond its imports: what it was to do nobody saw. */
+	if (e->detail && strstr(e->detail, "--multiprocessing-fork") && !has_body(x))
+		return up.queue + up.loader > 0.02 * up.total;
 	/* One that is never done has no time to wait: then it is the other side that waits. */
 	return has_body(x) &&
 	       (x->load + x->queue > 0.02 * x->total || up.queue + up.loader > 0.02 * up.total);
@@ -324,12 +330,16 @@ static int busiest_child(const struct scene *s, const struct node_reader *r, uin
 }
 
 /* In a short run a launcher's own start is more than a tenth: then it must be plain that it is the
- * child that trains, and not itself. */
+ * child that trains, and not itself. So it must of one that waits for results (folds, trials) in a queue, as a
+ * training waits for its workers. */
 static bool started(const struct scene *s, const struct node_reader *r, const struct tendency *x,
 		    int child)
 {
 	struct tendency y = tendency_of(s, r, &s->activity.threads.v[child]);
 
+	if (x->child + x->queue > 0.5 * x->total && x->train < 0.01 * x->total &&
+	    y.engine > 0.02 * y.total)
+		return true;
 	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
 }
 

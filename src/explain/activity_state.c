@@ -8,6 +8,8 @@
 #include "explain/ledger/topics.h"
 #include "explain/scene.h"
 
+#include <math.h>
+
 /* Of one poll() the kind of what it polls, where that is one. */
 static enum wait_kind kind_of(const struct act_row *row)
 {
@@ -17,12 +19,18 @@ static enum wait_kind kind_of(const struct act_row *row)
 	return row->kind;
 }
 
+/* Who loads and waits for a page maps files: that is reading. */
+static bool is_loading(enum phase p)
+{
+	return p == PHASE_LOAD || p == PHASE_LOAD_GUESS || p == PHASE_WORKER;
+}
+
 /* What is so whatever the frames say. */
-static bool by_kind_first(enum wait_kind kind, enum time_state *ret)
+static bool by_kind_first(enum wait_kind kind, enum phase p, enum time_state *ret)
 {
 	switch (kind) {
 	case WAIT_PAGE_FAULT:
-		*ret = TIME_MEMORY_STALL;
+		*ret = is_loading(p) ? TIME_DATA_LOAD : TIME_MEMORY_STALL;
 		return true;
 	case WAIT_GIL:
 		*ret = TIME_LOCK_WAIT;
@@ -41,9 +49,35 @@ static bool peer_is_worker(const struct scene *s, uint32_t peer)
 	return peer && map_get(&a->first, peer, &at) && a->threads.v[at].role == ROLE_LOADER_WORKER;
 }
 
+/* A loop of events (asyncio) that waits for nothing but its own pool of threads looks as one that waits for the
+ * world: that the pool works meanwhile tells them apart. */
+static const double pool_busy_least = 0.3;
+
+static bool pool_works(const struct scene *s, const struct act_thread *t)
+{
+	const struct activity *a = &s->activity;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *x = &a->threads.v[i];
+
+		if (x->process == t->process && !x->first && x->role == ROLE_LOADER_WORKER &&
+		    isfinite(x->run) && x->run > pool_busy_least * x->alive)
+			return true;
+	}
+	return false;
+}
+
+static bool in_event_loop(const struct scene *s, const struct act_row *row)
+{
+	const struct place *p = stack_book_find_place(s->activity.book, row->leaf);
+
+	return p && p->kind == PLACE_PYTHON && phase_function("*.select", p->function, true) &&
+	       phase_file("selectors.py", p->file);
+}
+
 /* Without a phase. */
-static enum time_state by_kind(const struct scene *s, const struct act_row *row,
-			       enum wait_kind kind, bool python)
+static enum time_state by_kind(const struct scene *s, const struct act_thread *t,
+			       const struct act_row *row, enum wait_kind kind, bool python)
 {
 	switch (kind) {
 	case WAIT_RUNNING:
@@ -64,7 +98,10 @@ static enum time_state by_kind(const struct scene *s, const struct act_row *row,
 	case WAIT_SOCKET:
 	case WAIT_POLL:
 		/* requests, a loop of events */
-		return peer_is_worker(s, row->peer) ? TIME_DATA_WAIT : TIME_IDLE;
+		return peer_is_worker(s, row->peer) ||
+			       (t->role == ROLE_MAIN && in_event_loop(s, row) && pool_works(s, t))
+			   ? TIME_DATA_WAIT
+			   : TIME_IDLE;
 	default:
 		return peer_is_worker(s, row->peer) ? TIME_DATA_WAIT : TIME_OTHER;
 	}
@@ -116,10 +153,13 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->topics = partial ? f->topics : f->leaf_topics;
 	/* A tensor of somebody's own kind waits in frames of its own below the line that asks. */
 	row->topics |= f->own_topics & (TOPIC_BIT(TOPIC_READ_BACK) | TOPIC_BIT(TOPIC_COPY_IN));
+	/* Writers have frames of their own below the line that writes: json.dump(history, file) */
+	if (p == PHASE_LOG || p == PHASE_CHECKPOINT)
+		row->topics |= f->own_topics & (TOPIC_BIT(TOPIC_LOG) | TOPIC_BIT(TOPIC_CHECKPOINT));
 	row->topics |= row->flags & STACK_GC ? TOPIC_BIT(TOPIC_GC) : 0;
 	row->unknown = kind == WAIT_UNKNOWN;
 	row->state = TIME_OTHER;
-	if (by_kind_first(kind, &state)) {
+	if (by_kind_first(kind, p, &state)) {
 		row->matched = true;
 	} else if (for_the_device(p, kind)) {
 		state = TIME_GPU_WAIT;
@@ -133,7 +173,7 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	} else if ((partial || row->flags & STACK_UNPROVEN) && !kind_tells(kind)) {
 		row->unknown = true;
 	} else {
-		state = by_kind(s, row, kind, python);
+		state = by_kind(s, t, row, kind, python);
 	}
 	if (!row->unknown)
 		row->state = state;

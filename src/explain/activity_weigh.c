@@ -55,6 +55,12 @@ static double borne(const struct act_thread *t, double seconds, double seen)
 	return fmin(seconds * coverage, most);
 }
 
+/* Seconds of samples that may tell of this much queueing. */
+static double most_queued(const struct act_thread *t, double queue)
+{
+	return 3 * queue + 2 * activity_error(queue / t->alive, t->samples) * t->alive;
+}
+
 /* Factors from a row's seconds to its part of the thread's life. */
 struct factors {
 	double on_cpu, waiting;
@@ -77,9 +83,11 @@ static struct factors weigh(struct act_thread *t, const struct sums *s)
 	rest = t->alive - run - queue;
 	t->state[TIME_CPU_QUEUE] = queue;
 	/* A thread that is queued stands where it waited, mostly: that is no sample of running, unless
-	 * there is no other. */
+	 * there is no other, or there are far more of them than the kernel's account of queueing has room for: who looks
+	 * needs a CPU, and where all are taken the thread that ran there is off it just then. */
 	running = s->on_cpu - s->runnable;
-	f.runnable_runs = running <= 0 && !f.queue_by_samples;
+	f.runnable_runs =
+	    !f.queue_by_samples && (running <= 0 || s->runnable * scale > most_queued(t, queue));
 	running = f.runnable_runs ? s->on_cpu : running;
 	f.on_cpu = running > 0 ? borne(t, run, running) / running : 0;
 	f.waiting = s->waiting > 0 ? borne(t, rest, s->waiting) / s->waiting : 0;

@@ -23,7 +23,7 @@ extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, 
     compute_straggler_rule, exposed_communication_rule;
 
 extern const struct fact_source death_facts, hang_facts, tail_facts, growth_facts, start_facts,
-    origin_facts;
+    origin_facts, kept_facts;
 
 /* A source may read the facts of those above it. */
 const struct fact_source *const fact_sources[] = {
@@ -55,6 +55,8 @@ const struct fact_source *const fact_sources[] = {
 	&hang_facts,
 	&tail_facts,
 	&growth_facts,
+	/* reads growth's */
+	&kept_facts,
 	&origin_facts,
 	NULL,
 };

@@ -2,9 +2,13 @@
 #include "explain/growing.h"
 
 #include "base/num.h"
+#include "base/text.h"
+#include "explain/keeps/keeps.h"
+#include "model/stacks.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double watched_least = 8; /* seconds: what grows in less may be a start */
 static const double sure_least = 60;   /* before a limit is called near */
@@ -35,6 +39,48 @@ static void say(const struct growing *g, const struct facts *f, struct finding *
 		     f->v[FACT_MEMORY_ROOM].text);
 	snprintf(x->fix, sizeof(x->fix), "%s", g->fix);
 	snprintf(x->edit, sizeof(x->edit), "%s", g->edit);
+	growing_where(x, f, g->kept);
+}
+
+void growing_where(struct finding *x, const struct facts *f, enum fact_id kept)
+{
+	const struct fact *k = &f->v[kept];
+	const struct place *p =
+	    k->known && f->book ? stack_book_find_place(f->book, k->place) : NULL;
+	struct keep keep;
+	const char *name;
+	char file[48];
+
+	if (!p || !keep_read(p, &keep))
+		return;
+	rule_where(x, f, kept);
+	x->where.guess = true;
+	name = strrchr(p->file, '/');
+	rule_because(x, f, kept, "likely kept at %s:%d, a guess from the source: %.60s (%s)%s%s",
+		     text_safe_copy(file, sizeof(file), name ? name + 1 : p->file), (int)keep.line,
+		     keep.text, keep_why(&keep), k->text[0] ? "; else " : "", k->text);
+	/* an edit that is made for losses, or for objects of a data set, says nothing about other lines */
+	if (!strstr(keep.text, "loss") && keep.what != KEEP_OBJECTS)
+		x->edit[0] = '\0';
+}
+
+void growing_title(struct finding *x)
+{
+	/* half a line number would be another line: the longest that fits, or none */
+	static const char *const words[] = { "; likely kept at ", "; likely at " };
+	const char *name = strrchr(x->where.file, '/');
+	size_t n = strlen(x->title), room = sizeof(x->title) - n;
+	char more[100];
+
+	for (size_t i = 0; x->where.guess && i < sizeof(words) / sizeof(words[0]); i++) {
+		int need = snprintf(more, sizeof(more), "%s%.50s:%d", words[i],
+				    name ? name + 1 : x->where.file, x->where.line);
+
+		if (need > 0 && (size_t)need < room && (size_t)need < sizeof(more)) {
+			text_copy(x->title + n, room, more);
+			return;
+		}
+	}
 }
 
 enum answer growing_check(const struct growing *g, const struct facts *f, struct opinion *o)

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the time the GPU is idle, what a cure wins back. Never all of it: launching, the loop and whoever else was
- * hidden behind the stall come out. Of 14 cured programs of the zoo that ended GPU-bound, half won back more than
- * 0.82, and all but two between 0.6 and 0.9; of 46 healthy ones half have a GPU that is busy 0.975. */
-static const double won_back[] = {
-	[LOADING_BEST] = 1, [LOADING_LIKELY] = 0.84, [LOADING_WORST] = 0.6
+/* How busy a GPU gets, as a share of time, once nothing but its own work holds the training: never all of it,
+ * launching, taking a batch and the loop itself show in between. At best all of it, and what a driver says of how
+ * busy it is now may be off by 2 %. docs/gain.md has what was measured. */
+static const double full_least = 0.9; /* of the cores it may use */
+static const double gpu_filled[] = {
+	[LOADING_BEST] = 1.02, [LOADING_LIKELY] = 0.95, [LOADING_WORST] = 0.90
 };
 static const double gpu_used_least = 0.01; /* share of time: below it there is no work on a GPU */
 
@@ -22,7 +23,7 @@ double loading_gpu_floor(const struct facts *f, enum loading_case c)
 {
 	double busy = fact_or(f, FACT_GPU_BUSY, 0);
 
-	return busy < gpu_used_least ? busy : 1 - won_back[c] * (1 - fmin(busy, 1));
+	return busy < gpu_used_least ? fmax(busy, 0) : fmin(1, busy / gpu_filled[c]);
 }
 
 /* Where the cores are the bound it is off by this: who is put off by whom is not modelled. Measured with
@@ -90,6 +91,38 @@ double loading_wall_per_cpu(const struct facts *f)
 	return run > 0.01 ? (run + fact_or(f, FACT_TIME_QUEUED, 0)) / run : 1;
 }
 
+double loading_played(const struct facts *f, enum loading_case c, double now, double after)
+{
+	double gpu = fact_or(f, FACT_GPU_BUSY, 0), left = after / now;
+
+	if (!isfinite(left))
+		return 1;
+	if (gpu >= gpu_used_least && after <= gpu * 1.01)
+		left = 0; /* the GPU is what it takes */
+	return fmin(1, fmax(fmax(left, loading_least_left), loading_gpu_floor(f, c)));
+}
+
+double loading_cpu_part(const struct facts *f)
+{
+	double run, wait, load = fact_or(f, FACT_TIME_DATA_LOAD, 0);
+
+	if (fact_or(f, FACT_LOADER_WORKERS, 0) < loading_workers_least)
+		return load > 0 ? fmin(1, fact_or(f, FACT_LOAD_CPU, load) / load) : 1;
+	run = fact_or(f, FACT_LOADER_BUSY, 0);
+	wait = fact_or(f, FACT_LOADER_STORAGE, 0);
+	return run + wait > 0 ? run / (run + wait) : 1;
+}
+
+/* The end of a measured interval that makes a case the best or the worst one. */
+static double end_of(const struct facts *f, enum fact_id id, enum loading_case c)
+{
+	const struct fact *x = &f->v[id];
+
+	if (!x->known)
+		return 0;
+	return c == LOADING_BEST ? x->high : c == LOADING_WORST ? x->low : x->value;
+}
+
 static const double held_up_least = 0.05; /* of the critical thread's time */
 
 /* Of getting data, what more or faster workers spare: taking it stays with the training. */
@@ -98,21 +131,39 @@ static double blocked(const struct facts *f)
 	return fmax(0, fact_or(f, FACT_TIME_DATA_WAIT, 0) - fact_or(f, FACT_TIME_TAKING, 0));
 }
 
+/* On full cores the training is queued behind its workers: what they no longer use it gets. */
+static double cores_freed(const struct facts *f, enum loading_case c, double saved)
+{
+	struct pipeline p;
+	double now, after;
+
+	if (fact_or(f, FACT_CORES_USED, 0) <
+		full_least * fact_or(f, FACT_CORES_ALLOWED, INFINITY) ||
+	    !loading_pipeline(f, c, &p))
+		return 1;
+	now = pipeline_step(&p);
+	p.make_cpu *= 1 - saved;
+	after = pipeline_step(&p);
+	return isfinite(after / now) ? fmin(1, after / now) : 1;
+}
+
 double loading_stage_faster(const struct facts *f, enum loading_case c, double share, double times,
 			    double stretch)
 {
 	double saved = share * (1 - 1 / times), wait = blocked(f);
-	double left = 1, busy, load;
+	double left = 1, busy, load, cpu;
 
 	if (fact_or(f, FACT_LOADER_WORKERS, 0) < loading_workers_least) {
 		/* on a CPU in the training thread: what of its time that is */
-		load = fmin(fact_or(f, FACT_LOAD_CPU, 0), fact_or(f, FACT_TIME_DATA_LOAD, 0));
-		left = 1 - load * stretch * saved;
+		load = end_of(f, FACT_TIME_DATA_LOAD, c);
+		cpu = loading_cpu_part(f);
+		left = 1 - load * cpu * stretch * saved;
 	} else if (wait >= held_up_least) {
 		/* the part of a worker's cycle that is on a CPU */
 		busy = fact_or(f, FACT_LOADER_BUSY, 0) /
 		       fmax(1 - fact_or(f, FACT_LOADER_IDLE, 0), 0.1);
 		left = fmax(1 - wait, 1 - fmin(1, busy) * saved);
+		left = fmin(left, cores_freed(f, c, saved));
 	}
 	return fmax(fmax(left, loading_least_left), loading_gpu_floor(f, c));
 }
@@ -313,6 +364,8 @@ enum answer loading_stage_check(const struct loading_stage *g, const struct fact
 	rule_gain_of_time(x, loading_stage_faster(f, LOADING_BEST, share->high, g->much, stretch),
 			  loading_stage_faster(f, LOADING_LIKELY, share->value, g->likely, stretch),
 			  loading_stage_faster(f, LOADING_WORST, share->low, g->little, 1));
+	rule_gain_drifts(x, loading_cpu_part(f));
+	rule_gain_at_most(x, loading_stage_faster(f, LOADING_BEST, share->high, INFINITY, stretch));
 	if (x->speedup > 1)
 		snprintf(x->then, sizeof(x->then), "%s",
 			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01

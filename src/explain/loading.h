@@ -18,8 +18,8 @@ static const double loading_least_left = 0.1;
 
 enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 
-/* Least share of the present time that the GPU leaves: what it is busy now, and of its idle time what no cure
- * wins back. */
+/* Least share of the present time that the GPU leaves: what it is busy now, and the gaps that a GPU has which is
+ * what a training waits for. */
 double loading_gpu_floor(const struct facts *f, enum loading_case c);
 /* Cores that helping threads of math libraries spin away (cores.spinning); 0 where that is not known. */
 double loading_cores_spinning(const struct facts *f);
@@ -35,6 +35,11 @@ const char *loading_then(const struct facts *f, double then, double more, const 
 /* Wall time of the training thread for a second it runs: it is queued for a CPU as often as it wants
  * one, so what it no longer runs it is no longer queued for either. */
 double loading_wall_per_cpu(const struct facts *f);
+/* What a second takes when a step of pipeline.h that takes `now` takes `after`, and the GPU and what is least promised
+ * are seen to. What the what-if does not know of stays in proportion; the GPU's work, which is known, does not. */
+double loading_played(const struct facts *f, enum loading_case c, double now, double after);
+/* Of the time of loading, the part on a CPU (the rest waits for storage): in the workers, else in the training. */
+double loading_cpu_part(const struct facts *f);
 /* Is there somebody who uses the data: the GPU, a framework, or a program that does something else with it
  * than loading and whose loading is plainly a training's? Without one there is no cause here. */
 enum answer loading_is_for_training(const struct facts *f, struct opinion *o);

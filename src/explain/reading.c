@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+static const double mapped_least = 4;    /* times: fetched from storage against read by calls */
 static const double wait_least = 0.2;    /* of the time of loading */
 static const double miss_least = 0.02;   /* of what is read */
 static const double fetched_least = 1e5; /* bytes a second: less holds nobody up */
@@ -51,6 +52,12 @@ enum answer reading_over_network(const struct facts *f, struct opinion *o)
 	return files == ANSWER_YES ? loading_is_for_training(f, o) : files;
 }
 
+static bool is_mapped(const struct facts *f)
+{
+	return f->v[FACT_LOAD_READ].known &&
+	       f->v[FACT_LOAD_FETCHED].value > mapped_least * f->v[FACT_LOAD_READ].value;
+}
+
 enum answer reading_small_files(const struct facts *f, struct opinion *o)
 {
 	enum answer a =
@@ -59,7 +66,10 @@ enum answer reading_small_files(const struct facts *f, struct opinion *o)
 
 	if (a == ANSWER_YES)
 		a = answer_not(rule_at_least(f, FACT_LOAD_READ_SIZE, small_most, o));
-	/* inodes are kept longer than pages: then it is the reading that waits, file by file */
+	/* inodes are kept longer than pages: then it is the reading that waits, file by file; not so where files are
+	 * mapped, and what is fetched was asked for by no call */
+	if (tiny == ANSWER_YES && is_mapped(f))
+		tiny = ANSWER_NO;
 	if (tiny == ANSWER_YES)
 		tiny = answer_not(rule_at_least(f, FACT_LOAD_READ_SIZE, tiny_most, o));
 	a = answer_or(a, tiny);
@@ -87,7 +97,7 @@ static double then(const struct facts *f, enum loading_case c, double share, dou
 	p.make_cpu = fmax(0, p.make_cpu - fmax(0, spared - p.make_wait));
 	p.make_wait = fmax(0, p.make_wait - spared);
 	after = pipeline_step(&p);
-	return isfinite(after / now) ? fmin(1, after / now) : 1;
+	return loading_played(f, c, now, after);
 }
 
 void reading_gain(struct finding *x, const struct facts *f, double share, const double left[3])
@@ -95,6 +105,8 @@ void reading_gain(struct finding *x, const struct facts *f, double share, const 
 	rule_gain_of_time(x, then(f, LOADING_BEST, share, left[0]),
 			  then(f, LOADING_LIKELY, share, left[1]),
 			  then(f, LOADING_WORST, share, left[2]));
+	rule_gain_drifts(x, loading_cpu_part(f));
 	snprintf(x->then, sizeof(x->then), "%s",
-		 loading_then(f, 1 / x->speedup, 0, "its own work"));
+		 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01 ? "its own work"
+									      : "GPU-bound");
 }

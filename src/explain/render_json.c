@@ -247,6 +247,8 @@ static void put_where(struct json *j, const struct finding *x)
 	if (x->where.line > 0)
 		json_key_int(j, "line", x->where.line);
 	json_key_str(j, "function", x->where.function[0] ? x->where.function : NULL);
+	if (x->where.guess)
+		json_key_bool(j, "guess", true);
 	json_end(j, '}');
 }
 
@@ -280,6 +282,7 @@ static void put_finding(struct json *j, const struct finding *x)
 		json_key_num(j, "speedup", x->has_gain ? fact_round(x->speedup) : NAN);
 		json_key_num(j, "low", x->has_gain ? fact_round(x->low) : NAN);
 		json_key_num(j, "high", x->has_gain ? fact_round(x->high) : NAN);
+		json_key_num(j, "most", x->has_gain && x->most > 0 ? fact_round(x->most) : NAN);
 		json_key_str(j, "then", x->then[0] ? x->then : NULL);
 		json_end(j, '}');
 	}

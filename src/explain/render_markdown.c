@@ -41,6 +41,14 @@ static void put_code(struct buf *out, const char *text)
 	buf_char(out, '`');
 }
 
+static void put_gain(struct buf *out, const struct finding *x)
+{
+	buf_printf(out, "- gain: %.3g times as fast (%.3g to %.3g", x->speedup, x->low, x->high);
+	if (x->most > x->high * 1.02)
+		buf_printf(out, ", %.3g", x->most);
+	buf_printf(out, "%s)\n", x->most > 0 ? " if that work cost nothing" : "");
+}
+
 static void put_where(struct buf *out, const struct finding *x)
 {
 	if (x->where.file[0]) {
@@ -49,7 +57,7 @@ static void put_where(struct buf *out, const struct finding *x)
 		buf_str(&place, x->where.file);
 		if (x->where.line > 0)
 			buf_printf(&place, ":%d", x->where.line);
-		buf_str(out, " at ");
+		buf_str(out, x->where.guess ? " likely at " : " at ");
 		put_code(out, buf_text(&place));
 	}
 	if (x->where.function[0]) {
@@ -81,8 +89,7 @@ static void put_finding(struct buf *out, const char *what, const struct finding 
 		buf_char(out, '\n');
 	}
 	if (x->has_gain && isfinite(x->speedup))
-		buf_printf(out, "- gain: %.3g times as fast (%.3g to %.3g)\n", x->speedup, x->low,
-			   x->high);
+		put_gain(out, x);
 }
 
 static const char *percent(double share, char *buf, size_t size)

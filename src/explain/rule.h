@@ -60,10 +60,14 @@ void rule_because(struct finding *x, const struct facts *f, enum fact_id id, con
     __attribute__((format(printf, 4, 5)));
 /* Where in the program: the place of a fact, if it has one. */
 void rule_where(struct finding *x, const struct facts *f, enum fact_id id);
-/* Gain from the share of wall time that would be won back: speedup 1/(1-share), and its cost. At most
- * `room` times as fast (INFINITY: no bound known). */
-void rule_gain_of_share(struct finding *x, const struct fact *share, double room);
-/* Gain from what a second of now would take, in the best, the likely and the worst case. */
+/* Gain from what a second of now would take, in the best, the likely and the worst case. The three are meant so
+ * that in eight of ten programs the gain that comes lies between low and high: docs/gain.md counts. */
 void rule_gain_of_time(struct finding *x, double best, double likely, double worst);
+/* Behind it: code on a CPU does not take the same time in each run, and in a run that others disturbed it
+ * took longer than it will without them: then there is less to win. `cpu`: of what is saved, the part on a CPU. */
+void rule_gain_drifts(struct finding *x, double cpu);
+/* How fast the code will be that takes the place of the present one is not known: `best` is what a second takes
+ * when it costs nothing at all. */
+void rule_gain_at_most(struct finding *x, double best);
 
 #endif

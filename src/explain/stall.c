@@ -17,11 +17,28 @@ double stall_then(const struct facts *f, enum loading_case c, double share)
 	return fmax(fmax(1 - share, loading_gpu_floor(f, c)), loading_least_left);
 }
 
+double stall_cpu_part(const struct facts *f, double share)
+{
+	double idle = 1 - fact_or(f, FACT_TIME_RUNNING, 1) - fact_or(f, FACT_TIME_QUEUED, 0);
+
+	/* waiting that has a name of its own */
+	idle -= fact_or(f, FACT_TIME_DATA_WAIT, 0) + fact_or(f, FACT_TIME_GPU_WAIT, 0) +
+		fact_or(f, FACT_TIME_COMM_WAIT, 0) + fact_or(f, FACT_TIME_LOCK_WAIT, 0) +
+		fact_or(f, FACT_TIME_TRANSFER, 0);
+	return share > 0 ? 1 - fmin(fmax(idle, 0), share) / share : 1;
+}
+
 /* The same of what keeps the GPU busy itself: that is spared as well. */
 static double then(const struct stall *s, const struct facts *f, enum loading_case c, double share)
 {
-	return s->on_gpu || s->tunes ? fmax(1 - share, loading_least_left)
-				     : stall_then(f, c, share);
+	double left = fmax(1 - share, loading_least_left);
+
+	if (s->on_gpu || s->tunes)
+		return left;
+	/* Between pauses it runs as it will without them, with the GPU as busy as it is there. */
+	if (s->pauses && c == LOADING_LIKELY)
+		return fmax(left, fmin(fact_or(f, FACT_GPU_BUSY, 0), 1));
+	return stall_then(f, c, share);
 }
 
 const char *stall_next(const struct facts *f, double then)
@@ -69,8 +86,10 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 	rule_gain_of_time(x, then(s, f, LOADING_BEST, share->high * s->much),
 			  then(s, f, LOADING_LIKELY, share->value * s->likely),
 			  then(s, f, LOADING_WORST, share->low * s->little));
-	if (x->speedup > 1 && !s->on_gpu)
-		snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	rule_gain_drifts(x, stall_cpu_part(f, share->value));
+	if (x->speedup > 1)
+		snprintf(x->then, sizeof(x->then), "%s",
+			 s->on_gpu || s->tunes ? "its own work" : stall_next(f, 1 / x->speedup));
 	/* Without steps the first time, which is needed, cannot be told from those that are not. */
 	x->note = s->note || (s->repeats && !marks_steps(f));
 	x->confidence = s->confidence;

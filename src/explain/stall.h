@@ -31,6 +31,9 @@ struct stall {
 enum answer stall_check(const struct stall *s, const struct facts *f, struct opinion *o);
 /* What a second takes when this share of the training thread's time is spared, with the GPU as busy as it is. */
 double stall_then(const struct facts *f, enum loading_case c, double share);
+/* Of this share of the training thread's time, the part on a CPU: what it waits for nobody knows what is taken for
+ * waiting in this. */
+double stall_cpu_part(const struct facts *f, double share);
 /* "GPU-bound" or "its own work" */
 const char *stall_next(const struct facts *f, double then);
 

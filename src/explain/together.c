@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What mending all findings would gain. Gains of several are not added up: findings about the loading save the
- * same time (the training waits for its data once), so only the best of them counts; others save different
- * parts of the training thread's time. And whatever is saved, the GPU still has its work to do.
+ * same time (the training waits for its data once), so only the best of them counts, and so it is with those about
+ * what ranks wait for each other; others save different parts of the training thread's time. What slows down
+ * everything (a quota, neighbours) does so to what is left as well. And whatever is saved, the GPU still has its
+ * work to do: faster than that is only a GPU that is itself held back.
  */
 #include "explain/together.h"
 
@@ -12,67 +14,66 @@
 #include <math.h>
 #include <string.h>
 
-/* Share of the present time that is saved: the three cases of a finding. */
+/* Findings that save the same time, and how those of other kinds go with them. */
+enum kind { KIND_LOADING, KIND_RANKS, KIND_MACHINE, KIND_GPU, KIND_OWN, KINDS };
+
+/* Share of the present time that is saved, by kind, in one of the three cases. */
 struct saved {
-	double low, likely, high;
+	double of[KINDS];
+	double best; /* of one finding alone */
 };
 
-static double share(double speedup)
+static enum kind kind_of(const struct finding *x)
 {
-	return speedup > 1 ? 1 - 1 / speedup : 0;
+	if (strcmp(x->family, "gpu") == 0 || strcmp(x->cause, "gpu_shared") == 0)
+		return KIND_GPU;
+	/* a job without memory waits for pages of its data, which is what its loading waits for */
+	if (strcmp(x->family, "input") == 0 || strcmp(x->cause, "input_straggler") == 0 ||
+	    strcmp(x->cause, "memory_pressure") == 0)
+		return KIND_LOADING;
+	if (strcmp(x->family, "machine") == 0)
+		return KIND_MACHINE;
+	return strcmp(x->family, "ranks") == 0 ? KIND_RANKS : KIND_OWN;
 }
 
-static struct saved most(struct saved a, struct saved b)
+static void add(struct saved *s, enum kind k, double speedup)
 {
-	return (struct saved){ fmax(a.low, b.low), fmax(a.likely, b.likely), fmax(a.high, b.high) };
+	double share = speedup > 1 ? 1 - 1 / speedup : 0;
+
+	s->of[k] = k == KIND_OWN ? s->of[k] + share : fmax(s->of[k], share);
+	s->best = fmax(s->best, speedup);
 }
 
-static double speedup(double saved, double busy)
+static double speedup(const struct saved *s, double gpu)
 {
-	return 1 / fmax(fmax(1 - saved, busy), 0.05);
+	double left = 1 - s->of[KIND_LOADING] - s->of[KIND_RANKS] - s->of[KIND_OWN];
+
+	left = fmax(left, loading_least_left) * (1 - s->of[KIND_MACHINE]) * (1 - s->of[KIND_GPU]);
+	gpu = fmax(gpu - s->of[KIND_GPU], 0);
+	return fmax(s->best, 1 / fmax(fmax(left, gpu), loading_least_left));
 }
 
 void together(struct verdict *v, const struct facts *f)
 {
-	struct saved loading = { 0 }, machine = { 0 }, rest = { 0 };
-	double best = 1,
-	       busy[] = { loading_gpu_floor(f, LOADING_BEST), loading_gpu_floor(f, LOADING_LIKELY),
-			  loading_gpu_floor(f, LOADING_WORST) };
+	struct saved low = { .best = 1 }, likely = low, high = low;
 	size_t n = 0;
 
 	v->together = v->together_low = v->together_high = NAN;
 	for (size_t i = 0; i < v->findings.n; i++) {
 		const struct finding *x = &v->findings.v[i];
-		struct saved s = { share(x->low), share(x->speedup), share(x->high) };
 
 		if (!x->has_gain)
 			continue;
 		n++;
-		best = fmax(best, x->speedup);
-		if (strcmp(x->family, "input") == 0 || strcmp(x->family, "ranks") == 0) {
-			loading = most(loading, s);
-		} else if (strcmp(x->family, "machine") == 0 || strcmp(x->family, "gpu") == 0) {
-			machine = most(machine, s); /* they slow down all the others */
-		} else {
-			rest.low += s.low;
-			rest.likely += s.likely;
-			rest.high += s.high;
-		}
+		add(&low, kind_of(x), x->low);
+		add(&likely, kind_of(x), x->speedup);
+		add(&high, kind_of(x), x->high);
 	}
 	if (n < 2)
 		return;
-	/* Of what the machine leaves. A slow GPU is busy for the same reason: no bound then. */
-	if (machine.likely > 0)
-		memset(busy, 0, sizeof(busy));
-	v->together =
-	    fmax(best, speedup(fmin(loading.likely + rest.likely, 0.95), busy[LOADING_LIKELY]) /
-			   (1 - machine.likely));
-	v->together_low =
-	    fmin(v->together,
-		 speedup(fmax(loading.low, rest.low), busy[LOADING_WORST]) / (1 - machine.low));
-	v->together_high =
-	    fmax(v->together, speedup(fmin(loading.high + rest.high, 0.95), busy[LOADING_BEST]) /
-				  (1 - machine.high));
+	v->together = speedup(&likely, loading_gpu_floor(f, LOADING_LIKELY));
+	v->together_low = fmin(v->together, speedup(&low, loading_gpu_floor(f, LOADING_WORST)));
+	v->together_high = fmax(v->together, speedup(&high, loading_gpu_floor(f, LOADING_BEST)));
 	v->together = fact_round(v->together);
 	v->together_low = fact_round(v->together_low);
 	v->together_high = fact_round(v->together_high);

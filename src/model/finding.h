@@ -27,7 +27,8 @@ struct finding {
 	double confidence; /* 0..1 */
 	struct {
 		char file[200], function[100];
-		int line; /* 0: unknown */
+		int line;   /* 0: unknown */
+		bool guess; /* nobody saw it: by what the source looks like */
 	} where;
 	struct evidence evidence[FINDING_EVIDENCE];
 	size_t n_evidence;
@@ -35,8 +36,9 @@ struct finding {
 	char edit[240]; /* the edit itself, "" when there is none to name */
 	bool has_gain;
 	double speedup, low, high; /* 1.05 = 5 % faster */
-	char then[100];            /* what limits it afterwards, "" unknown */
-	bool note;                 /* below 5 % gain, or not about speed */
+	double most;    /* if what takes its place cost nothing; 0: that is known well enough */
+	char then[100]; /* what limits it afterwards, "" unknown */
+	bool note;      /* below 5 % gain, or not about speed */
 };
 
 /* Adds a piece of evidence; beyond FINDING_EVIDENCE it is dropped. */

@@ -16,11 +16,13 @@ enum {
 
 const char *place_kind_name(enum place_kind kind)
 {
-	return kind == PLACE_NATIVE ? "native" : "python";
+	return kind == PLACE_NATIVE ? "native" : kind == PLACE_KEEPS ? "keeps" : "python";
 }
 
 enum place_kind place_kind_by_name(const char *name)
 {
+	if (strcmp(name, "keeps") == 0)
+		return PLACE_KEEPS;
 	return strcmp(name, "python") == 0 ? PLACE_PYTHON : PLACE_NATIVE;
 }
 

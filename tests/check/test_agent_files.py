@@ -13,6 +13,7 @@ import pytest
 TREE = Path(__file__).resolve().parents[2]
 GRAFANA = TREE / "packaging/grafana"
 BUILD = Path(os.environ.get("SPOTTER_BUILD") or TREE / "build").resolve()
+PROMTOOL = shutil.which("promtool") or shutil.which("promtool", path=str(BUILD / "engines/usr/bin"))
 
 FAMILY = re.compile(r'^FAMILY\(\w+,\s*"(\w+)",\s*(\w+)', re.M)
 METRIC = re.compile(r'^METRIC\(\w+,\s*"[^"]*",\s*\w+,\s*[^,]+,\s*\w+,\s*(\w+),\s*"(\w+)"', re.M)
@@ -60,7 +61,7 @@ def test_dashboards_are_as_their_table():
         assert json.loads((GRAFANA / name).read_text()) == value, f"{name} is old: run packaging/grafana/make.py"
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool (Debian: prometheus)")
+@pytest.mark.skipif(not PROMTOOL, reason="no promtool (Debian: prometheus)")
 def test_queries_are_promql(tmp_path):
     """As rules, which promtool reads."""
     rules = []
@@ -70,7 +71,7 @@ def test_queries_are_promql(tmp_path):
             rules.append({"record": f"{board.stem}:{number}", "expr": query})
     file = tmp_path / "rules.yml"
     file.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))  # JSON is YAML
-    done = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True)
+    done = subprocess.run([PROMTOOL, "check", "rules", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -2,6 +2,7 @@
 """tools/setup on machines that lack things: PATH is a folder of stand-ins, apt-get among them, which
 notes what it was asked for and "installs" by putting a program there."""
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -210,3 +211,68 @@ def test_pages_are_tested_where_a_browser_is_there_already(tmp_path):
     m.program("node", "exit 0")
     code, _, log = m.setup("pages", BUILD=str(place))
     assert code == 0 and log.endswith("playwright-core@1.61 axe-core@4\n")
+
+
+# -- engines to test against: unpacked, not installed
+
+FETCH = """#!/bin/sh
+echo "apt-get $*" >> "$LOG"
+[ "${APT_FAILS:-0}" = 0 ] || exit 100
+case " $* " in *' download '*)
+	: > prometheus_2_all.deb
+	: > victoria-metrics_1_all.deb ;;
+esac
+"""
+UNPACK = """echo "dpkg-deb $*" >> "$LOG"
+case "$2" in prometheus_*) names="prometheus promtool" ;; *) names=victoria-metrics ;; esac
+made=$BIN/made
+mkdir -p "$made/usr/bin"
+for name in $names; do echo "#!/bin/sh" > "$made/usr/bin/$name"; chmod +x "$made/usr/bin/$name"; done
+tar -cf - -C "$made" ./usr
+"""
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Everything of the group test but the engines."""
+    m = Machine(tmp_path, has=["clang-format", "ip", "man", "openssl", "ps", "sqlite3", "tmux", "setpriv", "valgrind", "pkg-config"])
+    for name in ("mkdir", "rm", "tar", "cat"):
+        (m.bin / name).symlink_to(shutil.which(name))
+    m.python.write_text("#!/bin/sh\nexit 0\n")
+    (m.bin / "apt-get").write_text(FETCH)
+    m.program("dpkg-deb", UNPACK)
+    return m
+
+
+def test_engines_are_unpacked_and_not_installed(bare, tmp_path):
+    place = tmp_path / "build/engines"
+    code, err, log = bare.setup("test", BUILD=str(tmp_path / "build"))
+    assert code == 0, err
+    assert "install" not in log and "download prometheus victoria-metrics" in log
+    assert {p.name for p in (place / "usr/bin").iterdir()} == {"prometheus", "promtool", "victoria-metrics"}
+    assert not list(place.glob("*.deb")) and os.access(place / "usr/bin/promtool", os.X_OK)
+    assert f"+ (cd {place}; apt-get" in err  # says what it runs
+    assert bare.setup("test", BUILD=str(tmp_path / "build"))[2] == log  # a second time there is nothing to do
+
+
+def test_engines_of_the_system_will_do(bare, tmp_path):
+    for name in ("prometheus", "promtool", "victoria-metrics"):
+        bare.program(name, "exit 0")
+    assert bare.setup("test", BUILD=str(tmp_path / "build")) == (0, "", "")
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.parametrize("forbidden", ["0", "check"])
+def test_no_engines_where_nothing_may_be_installed(bare, tmp_path, forbidden):
+    assert bare.setup("test", BUILD=str(tmp_path / "build"), SETUP=forbidden) == (0, "", "")
+    assert not (tmp_path / "build").exists()
+
+
+def test_without_a_network_there_are_no_engines_and_that_is_said_once(bare, tmp_path):
+    code, err, log = bare.setup("test", BUILD=str(tmp_path / "build"), APT_FAILS="1")
+    assert code == 0 and "tests with real engines will be skipped" in err
+    assert [line.split()[-1] for line in log.splitlines()] == ["victoria-metrics", "update"]
+    assert bare.setup("test", BUILD=str(tmp_path / "build")) == (0, "", log)  # until make setup takes the note away
+    (tmp_path / "build/engines/none").unlink()
+    assert bare.setup("test", BUILD=str(tmp_path / "build"))[0] == 0
+    assert (tmp_path / "build/engines/usr/bin/victoria-metrics").exists()

@@ -91,20 +91,23 @@ function quantity(value, unit) {
 }
 
 // "about 34 % faster (20 to 48 %)", "about 2.1 times as fast (1.7 to 2.2)"; where the figure is a bound from below,
-// "at least ... (up to ...)". The words of the terminal's verdict.
+// "at least ... (up to ...)"; where nobody knows how fast the better code will be, what it is at most. The words of the
+// terminal's verdict.
 function gainText(gain) {
-	const { speedup, low, high } = gain;
+	const { speedup, low, high, most } = gain;
 	const isLeast = low >= speedup, isMost = high <= speedup * 1.01;
 	const times = speedup >= 1.95 || (!isMost && high >= 2.95);
 	const say = (x) => times ? digits(x, speedup < 9.95 ? 1 : 0) : digits((x - 1) * 100, 0);
 	const unit = times ? "" : NBSP + "%";
 	if (speedup < 1.005)
 		return `next to nothing (up to ${digits((high - 1) * 100, 0)}${NBSP}%)`;
-	let range = "";
+	let range = "", free = "";
+	if (finite(most))
+		free = (most > high * 1.02 ? `, ${say(most)}${unit}` : "") + " if that work cost nothing";
 	if (isLeast && !isMost)
-		range = ` (up to ${say(high)}${unit})`;
+		range = ` (up to ${say(high)}${unit}${free})`;
 	else if (!isLeast && high - low >= 0.005)
-		range = ` (${say(low)} to ${say(high)}${unit})`;
+		range = ` (${say(low)} to ${say(high)}${unit}${free})`;
 	return `${isLeast && !isMost ? "at least" : "about"} ${say(speedup)}${unit} ${times ? "times as fast" : "faster"}${range}`;
 }
 

@@ -10,7 +10,7 @@ function whereLine(where) {
 	if (!where || !(where.file || where.function))
 		return null;
 	return h("p.where", null, h("span.key", null, "At"), h("span", null, place(where), where.file && where.function && " in ",
-		where.function && h("code", null, where.function), where.file && h("span.path", null, where.file)));
+		where.function && h("code", null, where.function), where.guess && " (a guess)", where.file && h("span.path", null, where.file)));
 }
 
 function fixLines(finding, key) {

@@ -40,7 +40,7 @@ static void compute(const struct scene *s, struct facts *f)
 		const struct act_row *r = &a->rows.v[k];
 
 		/* on a full machine it is queued for most of its time, whatever for */
-		if (r->unknown || r->kind == WAIT_RUNNABLE)
+		if (r->unknown || r->state == TIME_CPU_QUEUE)
 			continue;
 		all += r->seconds;
 		if (!uses(r))
@@ -50,10 +50,13 @@ static void compute(const struct scene *s, struct facts *f)
 		names += r->trains ? r->seconds : 0;
 	}
 	fact_set(f, FACT_CONSUMER, all > 0 ? used / all : 0);
-	fact_set(f, FACT_TRAINING, framework > framework_least * all || names > names_least * all);
+	fact_set(f, FACT_TRAINING,
+		 framework > framework_least * all || names > names_least * all || t->by_hand);
 	if (f->v[FACT_TRAINING].value > 0)
 		fact_set_subject(f, FACT_TRAINING, 0,
-				 framework > framework_least * all ? "framework" : "names");
+				 framework > framework_least * all ? "framework"
+				 : names > names_least * all       ? "names"
+								   : "arrays");
 }
 
 const struct fact_source consumer_facts = { "consumer", compute };

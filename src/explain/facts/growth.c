@@ -7,10 +7,12 @@
  * A process alone: what it has for itself, resident less file pages and shared memory (mapped data sets grow
  * as they are read). Forked workers: proportional memory, because what they have for themselves counts a page
  * they share with their parent already, and touching an object's reference count copies it without that
- * changing. It is dear to read and rarely is. Without it: what the memory of the group, or of the machine, grows
- * beyond what all processes of the job show, as far as the workers' page faults can be what it is copied by.
+ * changing. It is dear to read and rarely is. Without it: what they have for themselves, where that grows; else
+ * what the memory of the group, or of the machine, grows beyond what all processes of the job show, as far as the
+ * workers' page faults can be what it is copied by.
  */
 #include "explain/fact.h"
+#include "explain/facts/kept.h"
 #include "explain/scene.h"
 
 #include <math.h>
@@ -75,7 +77,7 @@ static double rate(const double *at, const struct window *w, double *ret_low, do
 	return all / (PARTS - 1) / part;
 }
 
-static bool is_worker(const struct scene *s, uint32_t process)
+bool growth_is_worker(const struct scene *s, uint32_t process)
 {
 	const struct activity *a = &s->activity;
 
@@ -138,7 +140,7 @@ static void alone(const struct scene *s, struct facts *f, const struct window *w
 	for (size_t i = 0; i < s->members.n; i++) {
 		const struct member *m = &s->members.v[i];
 
-		if (!lives_through(m, w) || is_worker(s, m->id))
+		if (!lives_through(m, w) || growth_is_worker(s, m->id))
 			continue;
 		any |= window_mean(w, M_PROC_RSS, m->id, &v);
 		look_at(s, w, m, &l);
@@ -178,7 +180,7 @@ static bool by_proportion(const struct scene *s, struct facts *f, const struct w
 	for (size_t i = 0; i < s->members.n; i++) {
 		const struct member *m = &s->members.v[i];
 
-		if (!lives_through(m, w) || !is_worker(s, m->id))
+		if (!lives_through(m, w) || !growth_is_worker(s, m->id))
 			continue;
 		if (!parts_of(w, M_PROC_PSS, m->id, at))
 			return false;
@@ -203,6 +205,28 @@ static bool own_of(const struct window *w, uint32_t id, double *ret, double *ret
 	return true;
 }
 
+/* By what they have for themselves. A page that a worker shares with its parent since the fork counts from the start, and
+ * to copy it changes nothing: what grows here is new, but growth by copies does not show. False: none is seen. */
+static bool by_own(const struct scene *s, struct facts *f, const struct window *w)
+{
+	double sum[PARTS] = { 0 }, at[PARTS], faulted, low, high;
+
+	for (size_t i = 0; i < s->members.n; i++) {
+		const struct member *m = &s->members.v[i];
+
+		if (!lives_through(m, w) || !growth_is_worker(s, m->id))
+			continue;
+		if (!own_of(w, m->id, at, &faulted))
+			return false;
+		for (int k = 0; k < PARTS; k++)
+			sum[k] += at[k];
+	}
+	if (!(rate(sum, w, &low, &high) > 0))
+		return false;
+	set_workers(f, sum, sum[0], w);
+	return true;
+}
+
 /* Was in the window, and not through all of it: what it had came and went. */
 static bool comes_or_goes(const struct member *m, const struct window *w)
 {
@@ -210,11 +234,23 @@ static bool comes_or_goes(const struct member *m, const struct window *w)
 	       (!m->gone_ns || m->gone_ns > w->from_ns);
 }
 
+/* Was the group's memory read in the last part? A recorder that has to save reads it every few seconds only, and what it
+ * read last would look like growth that has ended. The machine's is read more often. */
+static bool read_late(const struct window *w, uint32_t group)
+{
+	struct window last = *w;
+	struct series_stat st;
+
+	last.from_ns = w->to_ns - (w->to_ns - w->from_ns) / PARTS;
+	return window_stat(&last, M_CG_MEM_ANON, group, &st) == 0 && st.n > 0;
+}
+
 /* False: too little is known, or it does not grow: others that give memory back would look so. */
 static bool by_rest(const struct scene *s, struct facts *f, const struct window *w)
 {
 	double rest[PARTS], at[PARTS], faulted = 0, had = 0, bytes, low, high;
-	bool group = s->cg_mem && parts_of(w, M_CG_MEM_ANON, s->cg_mem, rest);
+	bool group =
+	    s->cg_mem && read_late(w, s->cg_mem) && parts_of(w, M_CG_MEM_ANON, s->cg_mem, rest);
 
 	if (!group && !parts_of(w, M_MEM_ANON, ID_HOST, rest))
 		return false;
@@ -229,7 +265,7 @@ static bool by_rest(const struct scene *s, struct facts *f, const struct window 
 			return false;
 		for (int k = 0; k < PARTS; k++)
 			rest[k] -= at[k];
-		if (is_worker(s, m->id)) {
+		if (growth_is_worker(s, m->id)) {
 			faulted += bytes;
 			had += at[0];
 		}
@@ -244,7 +280,8 @@ static bool by_rest(const struct scene *s, struct facts *f, const struct window 
 
 static void workers(const struct scene *s, struct facts *f, const struct window *w)
 {
-	if (f->v[FACT_LOADER_WORKERS].known && (by_proportion(s, f, w) || by_rest(s, f, w)))
+	if (f->v[FACT_LOADER_WORKERS].known &&
+	    (by_proportion(s, f, w) || by_own(s, f, w) || by_rest(s, f, w)))
 		return;
 	if (!f->v[FACT_LOADER_WORKERS].known)
 		fact_absent_like(f, FACT_WORKERS_LEAK, FACT_LOADER_WORKERS);

@@ -142,7 +142,7 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Batches*.__next__|*Batches*.__iter__|*Batches*.__getitem__|*BatchIter*.__next__|*DataIter*.__next__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "*Augment*.__call__|*Collat*.__call__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "collate*|*_collate|*collate_fn" },
-	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_batch*|next_batch*|get_batch*|make_batch*|read_batch*|fetch_batch*|prepare_batch*|build_batch*|sample_batch*|create_batch*|get_minibatch*|next_minibatch" },
+	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_batch*|next_batch*|get_batch*|make_batch*|read_batch*|fetch_batch*|prepare_batch*|build_batch*|sample_batch*|create_batch*|get_minibatch*|next_minibatch|make_minibatch*|sample_minibatch*" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "batches|minibatches|iterate_minibatches|batch_iter*|batch_generator|data_loader|dataloader|data_generator|data_iter*|iter_batches|iterate_batches|generate_batches" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "", "load_sample*|load_example*|read_sample*|read_example*|fetch_sample*|get_sample|get_example|augment*|random_crop|random_flip" },
 

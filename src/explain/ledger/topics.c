@@ -58,7 +58,7 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "lightning/pytorch/loops/evaluation_loop.py|pytorch_lightning/loops/dataloader/evaluation_loop.py|pytorch_lightning/loops/evaluation_loop.py", "" },
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "transformers/", "evaluate|evaluation_loop|prediction_loop|prediction_step|_evaluate|_maybe_log_save_evaluate" },
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "keras/", "evaluate|test_step|make_test_function|test_function" },
-	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation|*_evaluation|*_validation|*_validate|val_epoch|val_loop|val_loss|run_val|do_val|estimate_loss|dev_loss|dev_score|eval_loss" },
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation|*_evaluation|*_validation|*_validate|val_epoch|val_loop|val_loss|run_val|do_val|estimate_loss|dev_*|*_dev|eval_loss|*_on_dev|*_on_val|held_out_*|*_held_out|val_*|valid_*|test_accuracy|test_loss|validation_loss" },
 
 	/* What runs compiled code has frames there, too: only where compiling begins. */
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_dynamo/convert_frame.py|torch/_dynamo/symbolic_convert.py|torch/_dynamo/output_graph.py|torch/_inductor/graph.py|torch/_inductor/scheduler.py|torch/_inductor/codegen/|torch/_inductor/fx_passes/|torch/fx/experimental/|triton/compiler/|torch/onnx/", "" },
@@ -69,7 +69,7 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "tensorflow/python/", "*_maybe_define_function*|trace_function|*func_graph_from_py_func*|_create_concrete_function|_create_implements*|_initialize" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "numba/", "compile|*_compile*|run_pipeline" },
 
-	{ TOPIC_READ_BACK, PHASE_BY_LINE, "", ".item()|.cpu()|.tolist()|.numpy()|nonzero(|.asnumpy()|.asscalar()|device_get(|float(|print(|bool(|isnan(|block_until_ready(|synchronize(" },
+	{ TOPIC_READ_BACK, PHASE_BY_LINE, "", ".item()|.cpu()|.tolist()|.numpy()|nonzero(|.asnumpy()|.asscalar()|device_get(|float(|int(|print(|bool(|isnan(|isfinite(|isinf(|.any()|.all()|allclose(|equal(|unique(|masked_select(|argwhere(|block_until_ready(|synchronize(|if |elif |while |assert " },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "jax/", "block_until_ready|_value|__array__|__float__|__int__|__bool__|device_get" },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "mxnet/", "asnumpy|asscalar|wait_to_read" },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "tensorflow/python/", "_EagerTensorBase.numpy|_EagerTensorBase._numpy|__float__|__int__|__bool__" },

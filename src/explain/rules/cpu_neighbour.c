@@ -7,11 +7,12 @@
  * gets every CPU it wants: other programs' use alone is no evidence, the job's own waiting is.
  *
  * What is won without them: the time the first thread waited, where it is the one that works; else
- * the share of the time in which somebody was ready that they waited. The smaller of both is the
- * lower bound, and nothing is won beyond the cores the others had and the job could fill, nor beyond the time its
- * GPU is idle: who waits for a CPU while the GPU has work to do holds nobody up.
+ * the share of the time in which somebody was ready that they waited. From both comes the interval: a part of the
+ * waiting may have held nobody up, and a core whose other thread was theirs is faster without them. Nothing is won
+ * beyond the cores the others had and the job could fill, nor beyond the time its GPU is idle: who waits for a
+ * CPU while the GPU has work to do holds nobody up.
  */
-#include "explain/rule.h"
+#include "explain/loading.h"
 
 #include "base/num.h"
 
@@ -65,13 +66,39 @@ static void say(struct finding *x, const struct facts *f, const struct fact *los
 	    "(nice, taskset, a cpuset, an exclusive allocation)");
 }
 
+/* Of the time lost, what is won. */
+static const double won[] = { [LOADING_BEST] = 1.3, [LOADING_LIKELY] = 1, [LOADING_WORST] = 0.6 };
+
+static double then(const struct facts *f, enum loading_case c, double lost, double room)
+{
+	/* A GPU that may be somebody else's bounds nothing. */
+	double gpu = fact_or(f, FACT_GPU_USED, 0) >= 1 ? loading_gpu_floor(f, c) : 0;
+
+	return fmax(fmax(1 - fmin(won[c] * lost, 0.95), 1 / room), gpu);
+}
+
+static void gain(struct finding *x, const struct facts *f, const struct fact *lost)
+{
+	double used = fact_or(f, FACT_CORES_USED, 0), allowed = f->v[FACT_CORES_ALLOWED].value;
+	double room = fmin(used + f->v[FACT_CORES_OTHERS].value, allowed), left;
+
+	room = used > 0 ? fmax(1, fmin(room, f->v[FACT_THREADS_ALONE].value) / used) : INFINITY;
+	rule_gain_of_time(x, then(f, LOADING_BEST, lost->high, room),
+			  then(f, LOADING_LIKELY, lost->value, room),
+			  then(f, LOADING_WORST, lost->low, room));
+	left = 1 / x->speedup;
+	snprintf(x->then, sizeof(x->then), "%s",
+		 left > then(f, LOADING_LIKELY, 1, room) + 0.01 ? "its own work"
+		 : left <= 1 / room + 0.01                      ? "the cores it may use"
+								: "GPU-bound");
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double allowed, used, others, room, busy;
+	double allowed, others;
 	struct fact lost;
 	enum answer a;
-	bool on_gpu;
 
 	if (fact_value(f, FACT_CORES_OTHERS, &others) &&
 	    fact_value(f, FACT_CORES_ALLOWED, &allowed) && others < others_least * allowed)
@@ -81,25 +108,17 @@ static enum answer check(const struct facts *f, struct opinion *o)
 				  rule_at_least(f, FACT_THREADS_DELAY, 0, o)));
 	if (a != ANSWER_YES)
 		return a;
-	others = f->v[FACT_CORES_OTHERS].value;
 	allowed = f->v[FACT_CORES_ALLOWED].value;
 	if (!lost_share(f, &lost))
 		return ANSWER_NO;
 	a = answer_and(answer_not(rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o)),
 		       rule_at_least(f, FACT_THREADS_ALONE, 0, o));
-	/* A GPU that may be somebody else's bounds nothing. */
-	on_gpu = fact_or(f, FACT_GPU_USED, 0) >= 1;
-	if (on_gpu)
+	if (fact_or(f, FACT_GPU_USED, 0) >= 1)
 		a = answer_and(a, rule_at_least(f, FACT_GPU_BUSY, 0, o));
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f, &lost, allowed);
-	used = fact_or(f, FACT_CORES_USED, 0);
-	room = fmin(fmin(used + others, allowed), f->v[FACT_THREADS_ALONE].value);
-	room = used > 0 ? room / used : INFINITY;
-	busy = on_gpu ? f->v[FACT_GPU_BUSY].value : 0;
-	rule_gain_of_share(x, &lost, busy > 0 ? fmin(room, 1 / busy) : room);
-	snprintf(x->then, sizeof(x->then), "its own work");
+	gain(x, f, &lost);
 	x->confidence = 0.8;
 	return ANSWER_YES;
 }

@@ -4,8 +4,11 @@
  * rest of every period. Programs do not see it: os.cpu_count() and the affinity count CPUs, so
  * libraries start as many threads as the machine has CPUs, which use the quota up the sooner.
  * Not to be taken for it: a small affinity (nothing is stopped, threads share fewer CPUs).
+ *
+ * Gain: the time it stood still, down to what cores and GPU leave. Some of it may have been hidden behind waiting that
+ * goes on meanwhile, and cores that are all in use slow each other down: that is the worst case.
  */
-#include "explain/rule.h"
+#include "explain/loading.h"
 
 #include "base/num.h"
 
@@ -68,11 +71,39 @@ static void say_fix(struct finding *x, const struct facts *f, double quota)
 		 threads);
 }
 
+/* What of the time it stood still is won, and how much longer work takes where all cores are in use. */
+static const double won[] = { [LOADING_BEST] = 1, [LOADING_LIKELY] = 1, [LOADING_WORST] = 0.85 };
+static const double full[] = { [LOADING_BEST] = 1, [LOADING_LIKELY] = 1, [LOADING_WORST] = 1.3 };
+
+static double then(const struct facts *f, enum loading_case c, double lost, double room)
+{
+	double gpu = fact_or(f, FACT_GPU_USED, 0) >= 1 ? loading_gpu_floor(f, c) : 0;
+
+	return fmax(fmax(1 - won[c] * lost, full[c] / fmax(room, 1)), gpu);
+}
+
+static void gain(struct finding *x, const struct facts *f)
+{
+	const struct fact *lost = &f->v[FACT_QUOTA_LOST];
+	double room = room_above(f), left;
+
+	if (!lost->known)
+		return;
+	rule_gain_of_time(x, then(f, LOADING_BEST, lost->high, room),
+			  then(f, LOADING_LIKELY, lost->value, room),
+			  then(f, LOADING_WORST, lost->low, room));
+	left = 1 / x->speedup;
+	snprintf(x->then, sizeof(x->then), "%s",
+		 left > then(f, LOADING_LIKELY, 1, room) + 0.01 ? "its own work"
+		 : left <= 1 / fmax(room, 1) + 0.01             ? "all cores it can get are busy"
+								: "GPU-bound");
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	enum answer throttled = rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o);
 	struct finding *x = &o->finding;
-	double quota, room;
+	double quota;
 	char a[24], b[24];
 
 	if (throttled != ANSWER_YES)
@@ -87,10 +118,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 num_percent(f->v[FACT_QUOTA_THROTTLED].value, b, sizeof(b)));
 	say_why(x, f, quota);
 	say_fix(x, f, quota);
-	room = room_above(f);
-	rule_gain_of_share(x, &f->v[FACT_QUOTA_LOST], room);
-	if (x->has_gain && x->speedup >= room)
-		snprintf(x->then, sizeof(x->then), "all cores it can get are busy");
+	gain(x, f);
 	x->confidence = x->n_evidence && f->v[FACT_QUOTA_LOST].known ? 0.95 : 0.8;
 	return ANSWER_YES;
 }

@@ -72,6 +72,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, fmax(1 - g->high, loading_floor(f, LOADING_BEST, 1)),
 			  fmax(1 - g->value, loading_floor(f, LOADING_LIKELY, 1)),
 			  fmax(1 - g->low / 2, loading_floor(f, LOADING_WORST, 1)));
+	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, 1, "its own work"));
 	x->confidence = 0.8;

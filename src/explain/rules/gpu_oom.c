@@ -9,7 +9,7 @@
  *
  * There is no speed-up to predict: the run can finish.
  */
-#include "explain/rule.h"
+#include "explain/growing.h"
 
 #include "base/num.h"
 
@@ -58,6 +58,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (!said)
 		rule_because(x, f, FACT_GPU_FILL_SWING, "and had not been all the time: %s less",
 			     num_percent(fact_or(f, FACT_GPU_FILL_SWING, 0), a, sizeof(a)));
+	growing_where(x, f, FACT_KEPT_GPU);
 	snprintf(x->fix, sizeof(x->fix),
 		 "a smaller batch with gradient accumulation, mixed precision, activation "
 		 "checkpointing, no_grad() in the evaluation; PYTORCH_CUDA_ALLOC_CONF="

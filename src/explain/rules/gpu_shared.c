@@ -23,6 +23,7 @@
 static const double others_least = 0.05;
 /* Among trainings of the job: how busy a GPU is full, and share of time each waits for the others' kernels. */
 static const double full_least = 0.85, wait_least = 0.1;
+static const double alone_full = 0.9; /* share of time a GPU is busy that is the limit */
 
 static void say(struct finding *x, const struct facts *f, double others)
 {
@@ -80,8 +81,12 @@ static void gain(struct finding *x, double others, double job)
 	x->has_gain = true;
 	x->low = 1;
 	x->high = 1 / (1 - others);
-	x->speedup = isfinite(job) ? 1 / (1 - others * fmin(1, job / (1 - others))) : sqrt(x->high);
+	x->speedup =
+	    isfinite(job) ? 1 / (1 - others * fmin(1, fmax(job, 0) / (1 - others))) : sqrt(x->high);
 	x->cost = 1 - 1 / x->speedup;
+	/* What it had of the GPU, of the time that is left. */
+	snprintf(x->then, sizeof(x->then), "%s",
+		 isfinite(job) && job * x->speedup >= alone_full ? "GPU-bound" : "its own work");
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

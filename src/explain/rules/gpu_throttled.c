@@ -21,6 +21,7 @@
 static const double held_least = 0.05;     /* share of busy time */
 static const double busy_least = 0.05;     /* share of time: less is not worth a word */
 static const double busy_slack = 0.05;     /* what the driver's figure may be off by */
+static const double alone_full = 0.9;      /* share of time a GPU is busy that is the limit */
 static const double power_clock_far = 0.8; /* of the reference: no longer usual under the limit */
 static const double power_clock_low = 0.9; /* ...and worth a note */
 
@@ -31,7 +32,8 @@ static double speedup(double busy, double ratio)
 
 static void set_gain(struct finding *x, const struct facts *f, double ref)
 {
-	double busy = f->v[FACT_GPU_HELD_BUSY].value, now = f->v[FACT_GPU_HELD_CLOCK].value;
+	double busy = fmin(f->v[FACT_GPU_HELD_BUSY].value, 1);
+	double now = f->v[FACT_GPU_HELD_CLOCK].value;
 	double top = fmax(fact_or(f, FACT_GPU_TOP_CLOCK, ref), ref);
 
 	x->has_gain = true;
@@ -40,6 +42,10 @@ static void set_gain(struct finding *x, const struct facts *f, double ref)
 	/* The busy share is a mean over the window, starting up included. */
 	x->high = speedup(fmin(busy + busy_slack, 1), now / top);
 	x->cost = 1 - 1 / x->speedup;
+	/* At its full clock the same work takes busy * now / ref of the time that is left. */
+	snprintf(x->then, sizeof(x->then), "%s",
+		 busy * fmin(now / ref, 1) * x->speedup >= alone_full ? "GPU-bound"
+								      : "its own work");
 }
 
 static void say(struct finding *x, const struct facts *f, double ref, bool power)

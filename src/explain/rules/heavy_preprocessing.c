@@ -5,16 +5,18 @@
  *
  * Not to be taken for it: cores that other programs use (cpu_neighbour), a quota (cpu_quota), cores that
  * are free (too_few_workers), workers that wait for storage; and work that has a name of its own and a fix of
- * its own: unpacking, tokenising, Python loops.
+ * its own: unpacking, tokenising, Python loops, many small files.
  *
  * Gain: a step takes the CPU time of its batch and the training's own, shared by the cores. Decoding with a
  * faster library or to a smaller size, or keeping what was decoded, makes the largest part 2 to 5 times as
- * fast; nobody can know without trying, so the interval is wide.
+ * fast; nobody can know without trying, so the interval is wide, and what it would be if that part cost nothing is
+ * said as well.
  */
 #include "explain/loading.h"
 
 #include "base/num.h"
 #include "explain/pipeline.h"
+#include "explain/reading.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,11 +25,16 @@ static const double busy_least = 0.5, queued_busy_least = 0.75,
 		    others_most = 0.5; /* shares, cores */
 static const double storage_most = 0.3, named_least = 0.4, full_least = 0.85;
 
-/* What the workers do that could be done faster or beforehand: decoding where that is known, else the function
- * that has most of their time. */
+/* What the workers do that could be done faster or beforehand: decoding, or another function that has more of their
+ * time, by as much as samples tell. */
 static enum fact_id largest(const struct facts *f)
 {
-	return fact_or(f, FACT_LOAD_DECODE, 0) >= 0.2 ? FACT_LOAD_DECODE : FACT_LOAD_PLACE;
+	const struct fact *decode = &f->v[FACT_LOAD_DECODE];
+
+	return decode->known && decode->value >= 0.2 &&
+		       decode->high >= fact_or(f, FACT_LOAD_PLACE, 0)
+		   ? FACT_LOAD_DECODE
+		   : FACT_LOAD_PLACE;
 }
 
 static double then(const struct facts *f, enum loading_case c, double times)
@@ -40,7 +47,7 @@ static double then(const struct facts *f, enum loading_case c, double times)
 	now = pipeline_step(&p);
 	p.make_cpu *= 1 - share * (1 - 1 / times);
 	after = pipeline_step(&p);
-	return isfinite(after / now) ? fmin(1, after / now) : 1;
+	return loading_played(f, c, now, after);
 }
 
 static enum answer cores_are_full(const struct facts *f, struct opinion *o)
@@ -61,9 +68,11 @@ static enum answer cores_are_full(const struct facts *f, struct opinion *o)
 /* Work that has a rule of its own. */
 static enum answer has_a_name(const struct facts *f, struct opinion *o)
 {
-	return answer_or(answer_or(rule_at_least(f, FACT_LOAD_DECOMPRESS, named_least, o),
-				   rule_at_least(f, FACT_LOAD_TOKENIZE, named_least, o)),
-			 rule_at_least(f, FACT_LOAD_PYTHON, named_least, o));
+	enum answer a = answer_or(rule_at_least(f, FACT_LOAD_DECOMPRESS, named_least, o),
+				  rule_at_least(f, FACT_LOAD_TOKENIZE, named_least, o));
+
+	a = answer_or(a, reading_small_files(f, o));
+	return answer_or(a, rule_at_least(f, FACT_LOAD_PYTHON, named_least, o));
 }
 
 static void say(struct finding *x, const struct facts *f)
@@ -116,9 +125,14 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);
-	rule_gain_of_time(x, then(f, LOADING_BEST, 5), then(f, LOADING_LIKELY, 2.5),
+	rule_gain_of_time(x, then(f, LOADING_BEST, 5), then(f, LOADING_LIKELY, 3),
 			  then(f, LOADING_WORST, 1.3));
-	snprintf(x->then, sizeof(x->then), "%s", loading_then(f, 1 / x->speedup, 0, "the loading"));
+	rule_gain_drifts(x, loading_cpu_part(f));
+	rule_gain_at_most(x, then(f, LOADING_BEST, INFINITY));
+	snprintf(x->then, sizeof(x->then), "%s",
+		 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
+		     ? "the cores it may use"
+		     : "GPU-bound");
 	x->note = loading_of_one_rank(f);
 	x->confidence = 0.7;
 	return ANSWER_YES;

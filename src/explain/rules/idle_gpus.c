@@ -38,6 +38,7 @@ static void own(struct finding *x, const struct facts *f, double idle, double wo
 	x->high = n / working;
 	x->speedup = sqrt(x->high);
 	x->cost = 1 - 1 / x->speedup;
+	snprintf(x->then, sizeof(x->then), "loading, or the exchange");
 	x->confidence = 0.6;
 }
 

@@ -51,6 +51,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, stall_then(f, LOADING_BEST, d->high),
 			  stall_then(f, LOADING_LIKELY, d->value * 0.5),
 			  stall_then(f, LOADING_WORST, d->low * 0.1));
+	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	x->confidence = 0.7;
 	return ANSWER_YES;

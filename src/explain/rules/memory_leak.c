@@ -24,9 +24,14 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		    "step), bound caches and lists that get an entry each step; tracemalloc, or "
 		    "gc.get_objects() now and later, names what grows",
 		.edit = "losses.append(loss.item())",
+		.kept = FACT_KEPT,
 	};
 
-	return growing_check(&g, f, o);
+	enum answer a = growing_check(&g, f, o);
+
+	if (a == ANSWER_YES)
+		growing_title(&o->finding);
+	return a;
 }
 
 const struct rule memory_leak_rule = { .cause = "memory_leak", .needs_s = 0, .check = check };

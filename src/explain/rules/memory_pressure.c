@@ -6,8 +6,10 @@
  * Not to be taken for it: page faults on files that are mapped and read for the first time (nothing
  * was taken away from the job), a limit that is full of page cache read once (cheap to free), and
  * pressure elsewhere in the machine.
+ *
+ * Gain: the time it stood still, as an interval (facts/pressure.c); no more than its GPU leaves.
  */
-#include "explain/rule.h"
+#include "explain/stall.h"
 
 #include "base/num.h"
 
@@ -117,6 +119,18 @@ static void say_fix(struct finding *x, const struct facts *f, const struct signs
 		  : "run where there is more");
 }
 
+static void gain(struct finding *x, const struct facts *f)
+{
+	const struct fact *stall = &f->v[FACT_PRESSURE_STALL];
+
+	if (!stall->known)
+		return;
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, stall->high),
+			  stall_then(f, LOADING_LIKELY, stall->value),
+			  stall_then(f, LOADING_WORST, stall->low));
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -143,7 +157,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 					   : "its control group stalls for it");
 	say_why(x, f);
 	say_fix(x, f, &s);
-	rule_gain_of_share(x, &f->v[FACT_PRESSURE_STALL], INFINITY);
+	gain(x, f);
 	x->confidence = s.stalls == ANSWER_YES ? 0.9 : 0.75;
 	return ANSWER_YES;
 }

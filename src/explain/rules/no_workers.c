@@ -16,12 +16,14 @@
 #include "explain/loading.h"
 
 #include "base/num.h"
+#include "explain/reading.h"
 
 #include <math.h>
 #include <stdio.h>
 
 static const double share_least = 0.03; /* of the critical thread's time; below: not worth a word */
 static const double share_finding = 0.10;
+static const double disk_most = 0.5;  /* of the time of loading */
 static const double fed_least = 0.01; /* of its time, it waits for another process */
 static const double far_above = 2;    /* times: waiting against loading */
 static const int workers_most = 16;   /* nobody starts with more */
@@ -95,6 +97,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *p = &f->v[FACT_TIME_DATA_LOAD];
+	struct opinion unused = { 0 };
 	double share, low, high;
 	enum answer a;
 	int k;
@@ -118,10 +121,14 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, fmin(then(f, low, k, least), then(f, high, k, least)),
 			  then(f, share, k, likely),
 			  fmax(then(f, p->low, k, most), then(f, high, k, most)));
+	rule_gain_drifts(x, loading_cpu_part(f));
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, k,
 			      share / k > 1 - share ? "the loading" : "its own work"));
-	x->note = p->value < share_finding || loading_of_one_rank(f);
+	/* where loading is waiting for storage that is what to mend, and it says so itself */
+	x->note = p->value < share_finding || loading_of_one_rank(f) ||
+		  (fact_or(f, FACT_LOAD_DISK, 0) >= disk_most &&
+		   reading_fetches(f, &unused) == ANSWER_YES);
 	x->confidence = 0.85;
 	return ANSWER_YES;
 }

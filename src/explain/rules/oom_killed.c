@@ -6,7 +6,7 @@
  * Not to be taken for it: a SIGKILL somebody sent (a scheduler's time limit, kill -9), and a kill
  * elsewhere in the machine or the container while a process of the job ended of its own accord.
  */
-#include "explain/rule.h"
+#include "explain/growing.h"
 
 #include "base/num.h"
 
@@ -105,6 +105,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return a;
 	say_title(x, f);
 	say_why(x, f);
+	growing_where(x, f, FACT_KEPT_LARGEST);
 	snprintf(x->fix, sizeof(x->fix),
 		 "use less memory (fewer loader workers, smaller batch or cache, no list that "
 		 "keeps every "

@@ -9,7 +9,7 @@
  * Gain: a step takes as long as the pinning thread needs for its batch. Without it the copy is the training's:
  * half as long to the same; smaller batches are pinned sooner.
  */
-#include "explain/loading.h"
+#include "explain/stall.h"
 
 #include "base/num.h"
 
@@ -22,7 +22,6 @@ static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	double wait = fmax(0, fact_or(f, FACT_TIME_DATA_WAIT, 0) - fact_or(f, FACT_TIME_TAKING, 0));
-	double busy = fact_or(f, FACT_GPU_BUSY, 0);
 	char a[24];
 	enum answer r;
 
@@ -48,9 +47,13 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 "tensors in few large "
 		 "pieces; or leave pinning out");
 	snprintf(x->edit, sizeof(x->edit), "DataLoader(..., pin_memory=False)");
-	rule_gain_of_time(x, fmax(1 - wait, busy), fmax(1 - 0.6 * wait, busy),
-			  fmax(1 - 0.1 * wait, busy));
-	snprintf(x->then, sizeof(x->then), "%s", "the loading");
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, wait),
+			  stall_then(f, LOADING_LIKELY, 0.6 * wait),
+			  stall_then(f, LOADING_WORST, 0.1 * wait));
+	rule_gain_drifts(x, 1);
+	snprintf(x->then, sizeof(x->then), "%s",
+		 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01 ? "the loading"
+									      : "GPU-bound");
 	x->confidence = 0.65;
 	return ANSWER_YES;
 }

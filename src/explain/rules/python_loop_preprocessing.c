@@ -8,8 +8,8 @@
  * cores it burns.
  *
  * Gain: Amdahl. A part a of loading becomes s times as fast: 10 times is likely, 3 is little, and no
- * time at all the bound. Where the training loads itself that is a part of its own time. Where it
- * waits for workers, a step takes as long as they need, down to what the training takes itself.
+ * time at all the bound, which is said as such. Where the training loads itself that is a part of its own time.
+ * Where it waits for workers, a step takes as long as they need, down to what the training takes itself.
  */
 #include "explain/loading.h"
 
@@ -87,6 +87,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	    x, loading_stage_faster(f, LOADING_BEST, py->high, INFINITY, loading_wall_per_cpu(f)),
 	    loading_stage_faster(f, LOADING_LIKELY, py->value, likely, loading_wall_per_cpu(f)),
 	    loading_stage_faster(f, LOADING_WORST, py->low, little, 1));
+	rule_gain_drifts(x, loading_cpu_part(f));
+	rule_gain_at_most(x, 1 / x->high);
 	if (x->speedup > 1)
 		snprintf(x->then, sizeof(x->then), "%s",
 			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01

@@ -4,8 +4,9 @@
  *
  * Not to be taken for it: the first compilation, which comes before the steady window where steps are known.
  *
- * Gain: the share of time. Compilers try kernels out: a GPU that is busy meanwhile does no work. A first
- * compilation in a short run looks the same: record longer.
+ * Gain: the share of time, as what was compiled once is there for good. Compilers try kernels out: a GPU that is
+ * busy meanwhile does no work, and new code runs slowly at first. A first compilation in a short run looks the
+ * same: record longer.
  */
 #include "explain/stall.h"
 
@@ -19,7 +20,7 @@ static const struct stall stall = {
 	       "keep the cache of compiled code",
 	.edit = "DataLoader(..., drop_last=True); torch._dynamo.mark_dynamic(x, 0)",
 	.little = 0.3,
-	.likely = 0.9,
+	.likely = 1,
 	.much = 1,
 	.confidence = 0.7,
 	.pauses = true,

@@ -78,6 +78,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, stall_then(f, LOADING_BEST, w->high),
 			  stall_then(f, LOADING_LIKELY, w->value * 0.9),
 			  stall_then(f, LOADING_WORST, w->low * 0.3));
+	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. */
 	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least;

@@ -13,7 +13,7 @@
  * most loops, so the middle of that on a ratio scale is given, with the range. Many
  * one-threaded processes (make -j) lose only the switching: a note.
  */
-#include "explain/rule.h"
+#include "explain/loading.h"
 
 #include "base/num.h"
 
@@ -127,10 +127,36 @@ static void processes_only(struct finding *x, double ready, double allowed)
 	x->note = true;
 }
 
+/* Whatever the cores do, the GPU has its work to do. */
+static void bounded(struct finding *x, const struct facts *f)
+{
+	bool on_gpu = fact_or(f, FACT_GPU_USED, 0) >= 1;
+	double likely = on_gpu ? 1 / loading_gpu_floor(f, LOADING_LIKELY) : INFINITY;
+
+	x->high = fmax(x->high, x->low);
+	if (on_gpu)
+		x->high = fmin(x->high, 1 / loading_gpu_floor(f, LOADING_BEST));
+	x->speedup = fmin(fmin(x->speedup, x->high), likely);
+	x->low = fmin(x->low, x->speedup);
+	snprintf(x->then, sizeof(x->then), "%s",
+		 x->speedup >= likely ? "GPU-bound" : "the cores it may use");
+}
+
+/* Is there no thread too many but for those of the loader's workers? What these do is another matter: fewer of them
+ * would not make a batch cheaper. */
+static bool are_workers(const struct facts *f, double ready, double allowed)
+{
+	double each = fact_or(f, FACT_LOADER_BUSY, 0) + fact_or(f, FACT_LOADER_QUEUED, 0);
+	double loading = fact_or(f, FACT_LOADER_WORKERS, 0) * fmin(1, each);
+
+	return loading > 0 && fact_or(f, FACT_LOADER_WORKERS, 0) <= allowed + 0.5 &&
+	       ready - loading <= allowed + 0.2;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double ready, allowed, used;
+	double ready, allowed, used, switches;
 	enum answer a, alone;
 
 	a = answer_and(rule_at_least(f, FACT_THREADS_READY, 0, o),
@@ -141,7 +167,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	ready = f->v[FACT_THREADS_READY].value;
 	allowed = f->v[FACT_CORES_ALLOWED].value;
 	used = f->v[FACT_CORES_USED].value;
-	if (ready < ready_least * allowed)
+	if (ready < ready_least * allowed || are_workers(f, ready, allowed))
 		return ANSWER_NO;
 	a = answer_and(rule_at_least(f, FACT_THREADS_DELAY, delay_least, o),
 		       answer_not(stopped(f, used, o)));
@@ -151,15 +177,16 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say_why(x, f, ready, allowed);
-	x->low = 1 / (1 - fmin(0.5, fact_or(f, FACT_THREADS_SWITCHES, 0) * switch_s / used));
+	switches = fmax(0, fact_or(f, FACT_THREADS_SWITCHES, 0)) * switch_s;
+	x->low = 1 / (1 - fmin(0.5, used > 0 ? switches / used : 0));
 	if (fact_or(f, FACT_POOL_SHARE, 0) >= 0.5)
 		pools(x, f, ready, allowed);
 	else
 		processes_only(x, ready, allowed);
 	/* With neighbours about, fewer threads also means a smaller share of the cores: no promise. */
+	bounded(x, f);
 	x->has_gain = alone == ANSWER_YES;
 	x->note |= alone != ANSWER_YES;
-	x->high = fmax(x->high, x->low);
 	x->cost = x->has_gain ? 1 - 1 / x->speedup : (double)NAN;
 	x->confidence = f->v[FACT_QUOTA_THROTTLED].known ? 0.8 : 0.7;
 	return ANSWER_YES;

@@ -129,6 +129,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, then(f, blocked(f, w->high), now, more, least),
 			  then(f, wait, now, more, likely),
 			  then(f, blocked(f, w->low), now, more, most));
+	rule_gain_drifts(x, loading_cpu_part(f));
 	snprintf(x->then, sizeof(x->then), "%s",
 		 loading_then(f, 1 / x->speedup, more - now,
 			      now / more > 1 - wait ? "the loading" : "its own work"));

@@ -51,7 +51,7 @@ static void say(struct finding *x, const struct facts *f, int fewer)
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double allowed = fact_or(f, FACT_CORES_ALLOWED, INFINITY), delay, floor_of;
+	double allowed = fact_or(f, FACT_CORES_ALLOWED, INFINITY), delay;
 	enum answer a = rule_at_least(f, FACT_LOADER_WORKERS, fmax(2, allowed + 0.5), o);
 	int fewer;
 
@@ -71,8 +71,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return ANSWER_NO;
 	say(x, f, fewer);
 	delay = f->v[FACT_TIME_QUEUED].value;
-	floor_of = fact_or(f, FACT_GPU_BUSY, 0);
-	rule_gain_of_time(x, fmax(1 - delay, floor_of), fmax(1 - 0.5 * delay, floor_of), 1);
+	rule_gain_of_time(x, fmax(1 - delay, loading_gpu_floor(f, LOADING_BEST)),
+			  fmax(1 - 0.5 * delay, loading_gpu_floor(f, LOADING_LIKELY)), 1);
 	snprintf(x->then, sizeof(x->then), "%s", "the cores it may use");
 	x->confidence = 0.6;
 	return ANSWER_YES;

@@ -88,7 +88,7 @@ static double then(const struct facts *f, enum loading_case c)
 		break;
 	}
 	after = pipeline_step(&p);
-	return isfinite(after / now) ? fmin(1, after / now) : 1;
+	return loading_played(f, c, now, after);
 }
 
 static void say(struct finding *x, const struct facts *f)
@@ -149,6 +149,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	say(x, f);
 	rule_gain_of_time(x, then(f, LOADING_BEST), then(f, LOADING_LIKELY),
 			  then(f, LOADING_WORST));
+	rule_gain_drifts(x, loading_cpu_part(f));
 	snprintf(x->then, sizeof(x->then), "%s", loading_then(f, 1 / x->speedup, 0, "the loading"));
 	x->confidence = 0.65;
 	return ANSWER_YES;

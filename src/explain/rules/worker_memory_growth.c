@@ -32,12 +32,15 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		       "Python objects, so that forked workers share it; fewer workers; no cache "
 		       "without a bound inside of the data set",
 		.edit = "self.files = np.array(files)",
+		.kept = FACT_KEPT_WORKERS,
 	};
 
 	const char *whose = f->v[FACT_WORKERS_LEAK].text;
 	char title[sizeof(o->finding.title)];
 	enum answer a = growing_check(&g, f, o);
 
+	if (a == ANSWER_YES && !whose[0])
+		growing_title(&o->finding);
 	if (a != ANSWER_YES || !whose[0])
 		return a;
 	rule_because(&o->finding, f, FACT_WORKERS_LEAK,
@@ -47,6 +50,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	text_copy(title, sizeof(title), o->finding.title);
 	snprintf(o->finding.title, sizeof(o->finding.title),
 		 "%.100s, it seems (by the memory of the %.20s)", title, whose);
+	growing_title(&o->finding);
 	o->finding.note = true;
 	o->finding.cost = NAN;
 	o->finding.then[0] = '\0';

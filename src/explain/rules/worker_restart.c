@@ -36,6 +36,7 @@ static const struct stall stall = {
 
 /* Times new workers came for those there are at a time: the first were needed. */
 static const double generations_least = 3;
+static const double plain_least = 0.3; /* shares, as below, from which on it is so in any program */
 static const double starting_least = 0.1,
 		    wait_least = 0.05; /* of the workers' time, of the training's */
 
@@ -77,7 +78,8 @@ static enum answer by_workers(const struct facts *f, struct opinion *o)
 
 	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least, o));
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
-	if (a == ANSWER_YES)
+	/* of any program it is true that its pools are not worth their start */
+	if (a == ANSWER_YES && !(wait >= plain_least && s->value >= plain_least))
 		a = loading_is_for_training(f, o);
 	if (a != ANSWER_YES)
 		return a;
@@ -85,6 +87,7 @@ static enum answer by_workers(const struct facts *f, struct opinion *o)
 	rule_gain_of_time(x, stall_then(f, LOADING_BEST, fmin(wait, s->high)),
 			  stall_then(f, LOADING_LIKELY, fmin(wait, s->value)),
 			  stall_then(f, LOADING_WORST, 0.5 * fmin(wait, s->low)));
+	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	x->confidence = 0.75;
 	return ANSWER_YES;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/source_text.h"
+#include "explain/keeps/keeps.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -116,13 +117,64 @@ static void many_questions(void **state)
 	assert_false(source_text_next(NULL, &place, text));
 }
 
+/* Asks for a line and waits for its text; by then the file was looked through. */
+static void wait_for(struct source_text *s, const char *path, int line)
+{
+	int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+	char text[SOURCE_LINE_MAX];
+	uint32_t place;
+
+	source_text_ask(s, 1, getpid(), clock_wall_ns() + 60 * NS_PER_S, path, line);
+	while (!source_text_next(s, &place, text)) {
+		assert_true(clock_mono_ns() < until);
+		usleep(1000);
+	}
+}
+
+/* Lines that keep something: told once, and of the program's own files. */
+static void lines_that_keep(void **state)
+{
+	static const char text[] = "kept = []\nfor x in y:\n    kept.append(f(x))\n";
+	char own[128], packages[128], library[160], *of = NULL;
+	struct source_text *s = source_text_start();
+	struct keep k;
+	FILE *f;
+
+	(void)state;
+	snprintf(own, sizeof(own), "%s/own.py", folder);
+	snprintf(packages, sizeof(packages), "%s/site-packages", folder);
+	snprintf(library, sizeof(library), "%s/own.py", packages);
+	assert_int_equal(mkdir(packages, 0700), 0);
+	for (int i = 0; i < 2; i++) {
+		f = fopen(i ? own : library, "w");
+		assert_non_null(f);
+		fputs(text, f);
+		assert_int_equal(fclose(f), 0);
+	}
+	wait_for(s, library, 1);
+	assert_false(source_text_keep(s, &of, &k));
+	wait_for(s, own, 1);
+	assert_true(source_text_keep(s, &of, &k));
+	assert_string_equal(of, own);
+	assert_int_equal(k.line, 3);
+	assert_string_equal(k.text, "kept.append(f(x))");
+	free(of);
+	assert_false(source_text_keep(s, &of, &k));
+	wait_for(s, own, 2);
+	assert_false(source_text_keep(s, &of, &k));
+	assert_false(source_text_keep(NULL, &of, &k));
+	source_text_stop(s);
+	unlink(own);
+	unlink(library);
+	rmdir(packages);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_right_line),
-		cmocka_unit_test(none_where_there_is_none),
-		cmocka_unit_test(changed_since),
-		cmocka_unit_test(many_questions),
+		cmocka_unit_test(the_right_line),  cmocka_unit_test(none_where_there_is_none),
+		cmocka_unit_test(changed_since),   cmocka_unit_test(many_questions),
+		cmocka_unit_test(lines_that_keep),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, drop_files);

@@ -73,7 +73,8 @@ def check_finding(f):
     assert f["fix"]["summary"]
     if "speedup" in f.get("gain", {}):
         g = f["gain"]
-        assert 1 <= g["low"] <= g["speedup"] <= g["high"], g
+        assert 1 <= g["low"] <= g["speedup"] <= g["high"] <= g.get("most", 1e9), g
+        assert g["speedup"] == 1 or g["then"], g
 
 
 def check_gpus(gpus):

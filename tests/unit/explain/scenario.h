@@ -124,6 +124,9 @@ void scenario_done(struct scenario *s);
 /* Its frames in order, but without this metric (M_NONE: all) of this entity (0: any). */
 void scenario_each(const struct scenario *s, enum metric_id without, uint32_t entity,
 		   void (*fn)(const struct frame *f, void *arg), void *arg);
+/* One of them, of so many. */
+unsigned scenario_ticks(const struct scenario *s);
+void scenario_frame(const struct scenario *s, unsigned tick, struct frame *f);
 /* All of it but this metric (M_NONE: all) of this entity (0: any). Free with history_free(). */
 struct history *scenario_play(const struct scenario *s, enum metric_id without, uint32_t entity);
 /* scenario_stacks.c. A line about stacks: false when it is about something else. */

@@ -92,28 +92,42 @@ static void put_events(const struct scenario *s, struct frame *f, double t, doub
 	}
 }
 
+unsigned scenario_ticks(const struct scenario *s)
+{
+	return (unsigned)floor(s->seconds * s->run.hz + 1e-9) + 1;
+}
+
+static void make_frame(const struct scenario *s, unsigned tick, enum metric_id without,
+		       uint32_t entity, struct frame *f)
+{
+	double step = 1 / s->run.hz, t = tick * step;
+
+	frame_begin(f, s->run.started_mono_ns + llround(t * 1e9),
+		    s->run.started_wall_ns + llround(t * 1e9));
+	put_lives(s, f, t, step);
+	put_samples(s, f, t, without, entity);
+	for (size_t g = 0; tick == 0 && g < s->gaps.n; g++)
+		frame_gap(f, s->gaps.v[g].metric, s->gaps.v[g].entity, s->gaps.v[g].why);
+	put_events(s, f, t, step);
+	scenario_put_marks(s, f, t, step);
+	/* the second that is over since the tick before */
+	if (floor(t + 1e-9) > floor(t - step + 1e-9) && t >= 1 - 1e-9)
+		scenario_put_stacks(s, f, floor(t + 1e-9));
+	assert_false(f->failed);
+}
+
+void scenario_frame(const struct scenario *s, unsigned tick, struct frame *f)
+{
+	make_frame(s, tick, M_NONE, 0, f);
+}
+
 void scenario_each(const struct scenario *s, enum metric_id without, uint32_t entity,
 		   void (*fn)(const struct frame *f, void *arg), void *arg)
 {
-	double step = 1 / s->run.hz;
-	unsigned ticks = (unsigned)floor(s->seconds * s->run.hz + 1e-9) + 1;
 	struct frame f = { 0 };
 
-	for (unsigned i = 0; i < ticks; i++) {
-		double t = i * step;
-
-		frame_begin(&f, s->run.started_mono_ns + llround(t * 1e9),
-			    s->run.started_wall_ns + llround(t * 1e9));
-		put_lives(s, &f, t, step);
-		put_samples(s, &f, t, without, entity);
-		for (size_t g = 0; i == 0 && g < s->gaps.n; g++)
-			frame_gap(&f, s->gaps.v[g].metric, s->gaps.v[g].entity, s->gaps.v[g].why);
-		put_events(s, &f, t, step);
-		scenario_put_marks(s, &f, t, step);
-		/* the second that is over since the tick before */
-		if (floor(t + 1e-9) > floor(t - step + 1e-9) && t >= 1 - 1e-9)
-			scenario_put_stacks(s, &f, floor(t + 1e-9));
-		assert_false(f.failed);
+	for (unsigned i = 0; i < scenario_ticks(s); i++) {
+		make_frame(s, i, without, entity, &f);
 		fn(&f, arg);
 	}
 	frame_done(&f);

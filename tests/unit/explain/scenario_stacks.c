@@ -32,8 +32,9 @@ static void join(char *const *words, size_t n, char *text, size_t size)
 static void parse_place(struct scenario *s, char *const *words, size_t n)
 {
 	char source[200] = "", file[300];
-	struct place p = { .kind = PLACE_PYTHON, .source = source };
+	struct place p = { .kind = place_kind_by_name(words[0]), .source = source };
 
+	p.kind = p.kind == PLACE_KEEPS ? PLACE_KEEPS : PLACE_PYTHON;
 	assert_true(n >= 5);
 	snprintf(file, sizeof(file), "%s", words[2]);
 	for (char *c = file; *c; c++)
@@ -149,7 +150,8 @@ static void parse_does(struct scenario *s, char *const *words, size_t n)
 
 bool scenario_stack_line(struct scenario *s, char *const *words, size_t n)
 {
-	if (strcmp(words[0], "place") == 0)
+	/* a line that may keep something is told as a place is */
+	if (strcmp(words[0], "place") == 0 || strcmp(words[0], "keeps") == 0)
 		parse_place(s, words, n);
 	else if (strcmp(words[0], "native") == 0)
 		parse_native(s, words, n);

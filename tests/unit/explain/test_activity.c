@@ -37,7 +37,8 @@ static void each_state(void **state)
 		{ "3 running 1", TIME_DATA_LOAD, true },
 		{ "3 disk 1", TIME_DATA_LOAD, true },
 		{ "3 sleep 1", TIME_DATA_LOAD, true },
-		{ "3 page_fault 1", TIME_MEMORY_STALL, true },
+		{ "3 page_fault 1", TIME_DATA_LOAD, true }, /* a mapped file */
+		{ "11 page_fault 1", TIME_MEMORY_STALL, true },
 		{ "4 running 1", TIME_DISPATCH, true },
 		{ "4 lock 1", TIME_LOCK_WAIT, true },
 		{ "4 gpu_driver 1", TIME_GPU_WAIT, true },
@@ -115,6 +116,25 @@ static void weighed(void **state)
 	assert_true(close_to(t->state[TIME_DATA_WAIT], 3));
 	assert_true(close_to(t->unaccounted, 1));
 	assert_int_equal(x.scene.activity.unproven, 50);
+	close_world(&x);
+}
+
+/* The kernel says it was queued for next to nothing, and samples that it was so half of the time: then they are wrong
+ * about the queue, and right about what it did. */
+static void queued_by_mistake(void **state)
+{
+	const struct act_thread *t;
+	struct world x;
+
+	(void)state;
+	open_world(&x,
+		   "thread.cpu@30 0 7\nthread.run_delay@30 0 0.05\n"
+		   "does 30 4 running 0.2\ndoes 30 11 runnable 0.5\ndoes 30 2 poll 0.3 on pipe\n");
+	t = thread_of(&x, 30);
+	balances(t);
+	assert_true(close_to(t->state[TIME_DISPATCH], 2));
+	assert_true(close_to(t->state[TIME_PYTHON], 5));
+	assert_true(t->state[TIME_CPU_QUEUE] < 0.1);
 	close_world(&x);
 }
 
@@ -444,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_state),
 		cmocka_unit_test(weighed),
+		cmocka_unit_test(queued_by_mistake),
 		cmocka_unit_test(by_samples_alone),
 		cmocka_unit_test(not_invented),
 		cmocka_unit_test(partial),

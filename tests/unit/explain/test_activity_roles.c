@@ -163,6 +163,46 @@ static void of_the_kernel(void **state)
 	close_world(&x);
 }
 
+/* A training that waits for nothing but the threads of its own pool does so in a loop of events. */
+static void event_loop(void **state)
+{
+	static const char loop[] =
+	    "place 60 /usr/lib/python3.11/selectors.py 468 EpollSelector.select\n"
+	    "place 61 /usr/lib/python3.11/concurrent/futures/thread.py 58 _WorkItem.run\n"
+	    "place 62 /usr/lib/python3.11/concurrent/futures/thread.py 83 _worker\n"
+	    "stack 60 = 1 60\nstack 61 = 62 61 12\nthread 31 20 101 python3\n"
+	    "thread.cpu@31 0 %s\nthread.run_delay@31 0 0\n"
+	    "does 30 60 poll 0.9\ndoes 30 4 running 0.1\ndoes 31 61 running 1\n";
+	struct world x;
+	char text[1024];
+
+	(void)state;
+	snprintf(text, sizeof(text), loop, "9.5");
+	open_world(&x, text);
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 9));
+	close_world(&x);
+	/* a pool that does next to nothing: it waits for somebody else */
+	snprintf(text, sizeof(text), loop, "0.5");
+	open_world(&x, text);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_IDLE], 9));
+	close_world(&x);
+}
+
+/* Folds side by side: who waits for their results trains nothing, though it waits as for data. */
+static void results_are_awaited(void **state)
+{
+	struct world x;
+
+	(void)state;
+	open_world(&x, "process 21 101 python3\nthread 31 21 101 python3\n"
+		       "place 60 /home/u/fold.py 9 fold source loss.backward()\nstack 60 = 60\n"
+		       "does 30 16 pipe 0.99\ndoes 30 11 running 0.01\ndoes 31 60 running 0.5\n"
+		       "does 31 4 running 0.5\n");
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
+	close_world(&x);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -172,6 +212,8 @@ int main(void)
 		cmocka_unit_test(in_a_thread),
 		cmocka_unit_test(without_its_first),
 		cmocka_unit_test(of_the_kernel),
+		cmocka_unit_test(event_loop),
+		cmocka_unit_test(results_are_awaited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of the loop that trains which make what the model is given, whatever their functions are called: by the names
+ * they assign, which a later line of the same function hands to the framework.
+ *
+ *	for part in pandas.read_csv(path, chunksize=4096):
+ *		rows = clean(part)            <- feeds the next line
+ *		x, y = featurise(rows)        <- feeds the model
+ *		loss = criterion(net(x), y)   <- the framework
+ *		table.append(accuracy(loss))  <- feeds nothing
+ *
+ * It is no input what was made of what the model said in the same function before (advantages, pseudo labels), nor
+ * what computes with tensors: that is the model, written by hand. Only where nobody else loads: with workers, such lines
+ * are what the loop does besides.
+ */
+#include "explain/activity_part.h"
+
+#include "explain/ledger/arithmetic.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+/* Of the time of the framework in all: a line with less is not where the model is. */
+static const double model_least = 0.02;
+/* Of its own time: what has more of the framework below it is no preparation. */
+static const double framework_most = 0.2;
+/* Lines of the program that are looked at, and names of one: no program that people write has more. */
+enum { LINES_MAX = 512, NAMES_MAX = 12 };
+
+struct word {
+	const char *text;
+	size_t n;
+};
+
+struct feed_line {
+	const struct place *p;
+	uint64_t function;
+	double framework, nameless; /* seconds below it */
+	struct word names[NAMES_MAX];
+	size_t n_names;
+	const char *right; /* what it computes them of */
+	bool model, feeds;
+};
+
+struct feed {
+	VEC(struct feed_line) lines;
+	struct map by_place; /* -> line + 1 */
+	double framework;
+};
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The "=" of an assignment, also of "+=": not that of a comparison or of a keyword in a call. NULL: none. */
+static const char *assigns_at(const char *text)
+{
+	for (const char *p = text; *p && !strchr("(:#'\"{", *p); p++) {
+		if (*p == '[') {
+			p += strcspn(p, "]");
+			if (!*p)
+				return NULL;
+		}
+		if (*p == '=')
+			return p > text && p[1] != '=' && !strchr("=<>!", p[-1]) ? p : NULL;
+	}
+	return NULL;
+}
+
+/* "items.append(decode(p))": it makes items. NULL: it is none of that. */
+static const char *appends_at(const char *text)
+{
+	static const char *const calls[] = { ".append(", ".extend(", ".insert(", ".update(" };
+	size_t n = 0;
+
+	while (is_name(text[n]) || text[n] == '.') {
+		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+			if (n && strncmp(text + n, calls[i], strlen(calls[i])) == 0)
+				return text + n;
+		n++;
+	}
+	return NULL;
+}
+
+/* The names left of `end`: of "self.x, y[i]" x and y. */
+static void read_names(struct feed_line *l, const char *end)
+{
+	const char *p = l->p->source;
+
+	while (p < end && l->n_names < NAMES_MAX) {
+		const char *start = p;
+
+		if (*p == '[') {
+			p += strcspn(p, "]");
+			continue;
+		}
+		while (p < end && is_name(*p))
+			p++;
+		if (p == start) {
+			p++;
+			continue;
+		}
+		/* what has an attribute set is not made here, the attribute is */
+		if (*p != '.' || p == end)
+			l->names[l->n_names++] = (struct word){ start, (size_t)(p - start) };
+	}
+}
+
+static void read_line(struct feed_line *l)
+{
+	const char *text = l->p->source, *at = assigns_at(text);
+
+	l->right = text;
+	if (at) {
+		read_names(l, at);
+		l->right = at + 1;
+		return;
+	}
+	at = appends_at(text);
+	if (at) {
+		read_names(l, at);
+		l->right = at;
+	}
+}
+
+static bool mentions(const char *text, const struct word *w)
+{
+	size_t len = strlen(text);
+
+	for (const char *at = text; (at = memmem(at, len - (size_t)(at - text), w->text, w->n));
+	     at++) {
+		bool starts = at == text || !(is_name(at[-1]));
+
+		if (starts && !is_name(at[w->n]))
+			return true;
+	}
+	return false;
+}
+
+static bool uses(const struct feed_line *user, const struct feed_line *maker)
+{
+	for (size_t i = 0; i < maker->n_names; i++)
+		if (mentions(user->right, &maker->names[i]))
+			return true;
+	return false;
+}
+
+static struct feed_line *line_at(struct feed *f, const struct place *p, uint32_t id)
+{
+	struct feed_line *l;
+	uint32_t at;
+
+	if (map_get(&f->by_place, id, &at))
+		return &f->lines.v[at - 1];
+	l = f->lines.n < LINES_MAX ? vec_push(&f->lines) : NULL;
+	if (!l || !map_put(&f->by_place, id, (uint32_t)f->lines.n))
+		return NULL;
+	*l = (struct feed_line){ .p = p, .function = loop_function(p) };
+	read_line(l);
+	return l;
+}
+
+/* False: out of memory, or a program of more lines than are looked at. */
+static bool note_lines(const struct activity *a, const struct act_thread *t,
+		       const struct loop_sense *sense, struct feed *f)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		bool framework = row_is_framework(a, sense, r);
+		bool nameless = !framework && row_is_nameless(r);
+		size_t n = framework || nameless
+			       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
+			       : 0;
+
+		f->framework += framework ? r->seconds : 0;
+		for (size_t i = 0; i < n; i++) {
+			const struct place *p = stack_book_find_place(a->book, places[i]);
+			struct feed_line *l;
+
+			if (!loop_place_is_own(p) || loop_place_is_head(p))
+				continue;
+			l = line_at(f, p, places[i]);
+			if (!l)
+				return false;
+			*(framework ? &l->framework : &l->nameless) += r->seconds;
+		}
+	}
+	return true;
+}
+
+/* Does it use what the model of the same function said before? */
+static bool of_the_model(const struct feed *f, const struct feed_line *l)
+{
+	for (size_t i = 0; i < f->lines.n; i++) {
+		const struct feed_line *m = &f->lines.v[i];
+
+		if (m->model && m->function == l->function && m->p->line < l->p->line && uses(l, m))
+			return true;
+	}
+	return false;
+}
+
+static bool may_feed(const struct feed *f, const struct feed_line *l)
+{
+	return !l->model && !l->feeds && l->n_names &&
+	       l->framework <= framework_most * l->nameless && !line_has_tensors(l->p->source) &&
+	       !of_the_model(f, l);
+}
+
+static bool is_used_later(const struct feed *f, const struct feed_line *l)
+{
+	for (size_t i = 0; i < f->lines.n; i++) {
+		const struct feed_line *m = &f->lines.v[i];
+
+		if ((m->model || m->feeds) && m->function == l->function &&
+		    m->p->line > l->p->line && uses(m, l))
+			return true;
+	}
+	return false;
+}
+
+/* From the model backwards: what feeds it, what feeds that, until there is nothing more. */
+static void follow(struct feed *f)
+{
+	bool more = true;
+
+	for (size_t i = 0; i < f->lines.n; i++)
+		f->lines.v[i].model = f->lines.v[i].framework >= model_least * f->framework &&
+				      f->lines.v[i].framework > 0;
+	for (size_t round = 0; more && round < f->lines.n; round++) {
+		more = false;
+		for (size_t i = 0; i < f->lines.n; i++) {
+			struct feed_line *l = &f->lines.v[i];
+
+			if (may_feed(f, l) && is_used_later(f, l))
+				l->feeds = more = true;
+		}
+	}
+}
+
+/* Innermost first: nothing of the program's own up to the line that feeds is a model. */
+static bool is_fed_by(const struct activity *a, const struct act_row *r, const struct feed *f)
+{
+	uint32_t places[STACK_DEPTH_MAX], at;
+	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *p = stack_book_find_place(a->book, places[i]);
+
+		if (!loop_place_is_own(p))
+			continue;
+		if (line_has_tensors(p->source))
+			return false;
+		if (map_get(&f->by_place, places[i], &at) && f->lines.v[at - 1].feeds)
+			return true;
+	}
+	return false;
+}
+
+static bool somebody_loads(const struct activity *a)
+{
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (a->threads.v[i].role == ROLE_LOADER_WORKER)
+			return true;
+	return false;
+}
+
+void rows_that_feed(struct activity *a, const struct act_thread *t, const struct loop_sense *sense)
+{
+	struct feed f = { 0 };
+	/* without memory they stay what they were */
+	bool ok = !somebody_loads(a) && note_lines(a, t, sense, &f);
+
+	if (ok)
+		follow(&f);
+	for (size_t k = t->row; ok && k < t->row + t->n_rows; k++) {
+		struct act_row *r = &a->rows.v[k];
+
+		if (!row_is_nameless(r) || row_is_framework(a, sense, r) || !is_fed_by(a, r, &f))
+			continue;
+		r->state = TIME_DATA_LOAD;
+		r->phase = PHASE_LOAD;
+		/* by where it is called from, and not by a name: that is no sure sign */
+		r->matched = true;
+	}
+	vec_done(&f.lines);
+	map_done(&f.by_place);
+}

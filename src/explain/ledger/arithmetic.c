@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/ledger/arithmetic.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* A name that is no part of a longer one, or of an attribute: "F." is not in "self.F." nor in "PDF.". */
+static bool has_piece(const char *text, const char *piece)
+{
+	bool word = isalpha((unsigned char)piece[0]);
+
+	for (const char *at = text; (at = strstr(at, piece)); at++)
+		if (!word || at == text ||
+		    !(isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.'))
+			return true;
+	return false;
+}
+
+static bool has_any(const char *text, const char *const *pieces, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (has_piece(text, pieces[i]))
+			return true;
+	return false;
+}
+
+bool line_has_arrays(const char *text)
+{
+	static const char *const pieces[] = {
+		" @ ",        ".T",           ".dot(",       "np.exp(",     "np.dot(",
+		"np.sum(",    "np.mean(",     "np.maximum(", "np.minimum(", "np.tanh(",
+		"np.sqrt(",   "np.log(",      "np.einsum(",  "np.matmul(",  "np.outer(",
+		"np.add.at(", "np.bincount(", "np.argmax(",  "np.argmin(",  "np.linalg.",
+		"np.abs(",    "np.where(",    "np.clip(",    "np.square(",  "np.sign(",
+		"scipy.",     "linalg.",      ".sum(",       ".mean(",      ".max(",
+		".argmax(",   ".argmin(",     ".std(",       "np.random.",  "rng.normal(",
+	};
+
+	return has_any(text, pieces, sizeof(pieces) / sizeof(pieces[0])) || line_has_tensors(text);
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+const char *line_updated(const char *text, size_t *ret_n)
+{
+	const char *end = text, *start;
+
+	while (is_name(*end) || *end == '.')
+		end++;
+	for (start = end; start > text && is_name(start[-1]); start--)
+		;
+	*ret_n = (size_t)(end - start);
+	return start;
+}
+
+bool line_names(const char *text, const char *name, size_t n)
+{
+	size_t len = strlen(text);
+
+	for (const char *at = text; n && (at = memmem(at, len - (size_t)(at - text), name, n));
+	     at++)
+		if ((at == text || !is_name(at[-1])) && !is_name(at[n]))
+			return true;
+	return false;
+}
+
+bool line_updates_arrays(const char *text)
+{
+	const char *at = strstr(text, "-= ");
+
+	if (!at)
+		at = strstr(text, "+= ");
+	/* "count += 1" is what any program has */
+	return at &&
+	       (line_has_arrays(at) || (strchr(at, '*') && memchr(text, '[', (size_t)(at - text))));
+}
+
+bool line_has_tensors(const char *text)
+{
+	static const char *const pieces[] = {
+		"torch.relu",    "torch.matmul",
+		"torch.sigmoid", "torch.tanh",
+		"torch.exp",     "torch.nn",
+		"torch.conv",    "torch.bmm",
+		"torch.mm",      "torch.einsum",
+		"torch.soft",    "torch.log",
+		"torch.no_grad", "torch.autograd",
+		"jnp.",          "jax.",
+		"tf.",           "F.",
+		"nn.",           "nd.",
+		" @ ",           ".mm(",
+		".matmul(",      ".softmax(",
+		".relu(",        ".backward(",
+	};
+
+	return has_any(text, pieces, sizeof(pieces) / sizeof(pieces[0]));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the text of a line says about numbers: not every training has a framework. One that is written with arrays alone is
+ * known by lines that compute with them and by lines that change them by what was computed:
+ *
+ *	wrong = rate / (1 + np.exp(-(c @ n.T)))
+ *	self.outer[bad] -= wrong.T @ c
+ */
+#ifndef SPOTTER_EXPLAIN_LEDGER_ARITHMETIC_H
+#define SPOTTER_EXPLAIN_LEDGER_ARITHMETIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Does it compute with arrays? */
+bool line_has_arrays(const char *text);
+/* Does it add to, or take from, what is there, and with arrays? */
+bool line_updates_arrays(const char *text);
+/* The name that such a line changes, in its text: "centres" of "self.centres[k] += ...". */
+const char *line_updated(const char *text, size_t *ret_n);
+/* Is that name in this line, as a word? */
+bool line_names(const char *text, const char *name, size_t n);
+/* Does it compute with a framework's tensors, as a model does? What only makes a tensor of numbers is not that. */
+bool line_has_tensors(const char *text);
+
+#endif

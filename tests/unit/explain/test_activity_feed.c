@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of the loop that trains: what they hand to the framework is loaded, what they make of its answers is not.
+ */
+#include "../unit.h"
+
+#include "activity_world.h"
+#include "explain/ledger/arithmetic.h"
+
+static const char lines[] =
+    "place 40 /home/u/train.py 40 main source rows = clean(part)\n"
+    "place 41 /home/u/train.py 41 main source x, self.y = featurise(rows)\n"
+    "place 42 /home/u/train.py 42 main source loss = criterion(net(x), self.y)\n"
+    "place 43 /home/u/train.py 43 main source acc = accuracy(loss, x)\n"
+    "place 44 /home/u/train.py 44 main source table.append(draw(x))\n"
+    "place 45 /home/u/prep.py 7 featurise source out[k] = float(v)\n"
+    "place 46 /home/u/train.py 39 main source if rows == clean(part):\n"
+    "place 47 /home/u/train.py 38 main source part[rows] = order(seed=x)\n"
+    "stack 40 = 40 45\nstack 41 = 41 45\nstack 42 = 42 5\nstack 43 = 43 45\nstack 44 = 44 45\n"
+    "stack 46 = 46 45\nstack 47 = 47\n";
+
+static double loaded(const char *does)
+{
+	struct world x;
+	char text[4096];
+	double seconds;
+
+	snprintf(text, sizeof(text), "%s%s", lines, does);
+	open_world(&x, text);
+	seconds = thread_of(&x, 30)->state[TIME_DATA_LOAD];
+	close_world(&x);
+	return seconds;
+}
+
+static void what_the_model_gets_is_loaded(void **state)
+{
+	(void)state;
+	/* directly, through another line, and by a C function on the line itself */
+	assert_true(close_to(loaded("does 30 42 running 0.5\ndoes 30 41 running 0.5\n"), 5));
+	assert_true(close_to(loaded("does 30 42 running 0.4\ndoes 30 41 running 0.2\n"
+				    "does 30 40 running 0.3\ndoes 30 47 running 0.1\n"),
+			     6));
+	/* what would be its link was never seen */
+	assert_true(close_to(loaded("does 30 42 running 0.5\ndoes 30 40 running 0.5\n"), 0));
+}
+
+static void what_comes_after_is_not(void **state)
+{
+	(void)state;
+	assert_true(close_to(loaded("does 30 42 running 0.5\ndoes 30 43 running 0.5\n"), 0));
+	assert_true(close_to(loaded("does 30 42 running 0.5\ndoes 30 44 running 0.5\n"), 0));
+	/* a comparison makes nothing */
+	assert_true(close_to(loaded("does 30 42 running 0.5\ndoes 30 46 running 0.5\n"), 0));
+}
+
+static void without_a_framework_nothing_is(void **state)
+{
+	(void)state;
+	assert_true(close_to(loaded("does 30 41 running 0.5\ndoes 30 40 running 0.5\n"), 0));
+}
+
+/* A model that is written by hand is no input, nor is what is made of what a model said. */
+static void models_are_not(void **state)
+{
+	static const char model[] =
+	    "place 50 /home/u/net.py 10 step source h = torch.relu(x @ w)\n"
+	    "place 51 /home/u/net.py 12 step source y = head(h)\n"
+	    "place 52 /home/u/net.py 20 learn source value = critic(seen)\n"
+	    "place 53 /home/u/net.py 21 learn source gain = advantages(value, seen)\n"
+	    "place 54 /home/u/net.py 22 learn source loss = actor(seen, gain)\n"
+	    "stack 50 = 50\nstack 51 = 51 5\nstack 52 = 52 5\nstack 53 = 53\nstack 54 = 54 5\n";
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%sdoes 30 51 running 0.5\ndoes 30 50 running 0.5\n", model);
+	assert_true(close_to(loaded(text), 0));
+	snprintf(text, sizeof(text),
+		 "%sdoes 30 52 running 0.3\ndoes 30 53 running 0.4\ndoes 30 54 running 0.3\n",
+		 model);
+	assert_true(close_to(loaded(text), 0));
+}
+
+/* A training that is written with arrays alone: what feeds the function that learns is loaded. */
+static void arrays_alone(void **state)
+{
+	static const char hand[] =
+	    "place 70 /home/u/words.py 50 main source for ids in book.passages(180):\n"
+	    "place 71 /home/u/words.py 51 main source model.update(ids)\n"
+	    "place 72 /home/u/text.py 9 Book.passages source out.append(stem(w))\n"
+	    "place 73 /home/u/words.py 20 Vectors.update source wrong = rate / (1 + np.exp(c @ "
+	    "n.T))\n"
+	    "place 74 /home/u/words.py 21 Vectors.update source self.outer[bad] -= wrong.T @ c\n"
+	    "place 75 /home/u/words.py 60 again source x, y = some.minibatch_of(192)\n"
+	    "place 76 /home/u/words.py 61 again source a = np.maximum(x @ h, 0)\n"
+	    "place 77 /home/u/words.py 62 again source h -= 0.01 * x.T @ back\n"
+	    "stack 70 = 70 72\nstack 71 = 71 73\nstack 72 = 71 74\nstack 75 = 75 72\n"
+	    "stack 76 = 76\nstack 77 = 77\n";
+	struct world x;
+	char text[4096];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "%sdoes 30 70 running 0.5\ndoes 30 71 running 0.4\ndoes 30 72 running 0.1\n",
+		 hand);
+	open_world(&x, text);
+	assert_true(thread_of(&x, 30)->by_hand);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], 5));
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_PYTHON], 5));
+	close_world(&x);
+	snprintf(text, sizeof(text),
+		 "%sdoes 30 75 running 0.5\ndoes 30 76 running 0.4\ndoes 30 77 running 0.1\n",
+		 hand);
+	open_world(&x, text);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], 5));
+	close_world(&x);
+	/* arrays that nothing is learnt of: any program that counts */
+	snprintf(text, sizeof(text), "%sdoes 30 70 running 0.5\ndoes 30 71 running 0.5\n", hand);
+	open_world(&x, text);
+	assert_false(thread_of(&x, 30)->by_hand);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], 0));
+	close_world(&x);
+}
+
+static void lines_of_arrays(void **state)
+{
+	(void)state;
+	assert_true(line_updates_arrays("w -= 0.01 / len(y) * a.T @ z"));
+	assert_true(line_updates_arrays("sums[k] += weight * row"));
+	assert_true(line_updates_arrays("self.theta += 0.02 * s * np.random.normal(size=4)"));
+	assert_false(line_updates_arrays("count += 1"));
+	assert_false(line_updates_arrays("total[name] += 1"));
+	assert_false(line_updates_arrays("text += line"));
+	assert_false(line_updates_arrays("-="));
+	assert_true(line_has_arrays("z = np.exp(z - z.max(1, keepdims=True))"));
+	assert_false(line_has_arrays("rows = read(path)"));
+	assert_true(line_has_tensors("y = F.relu(x)"));
+	assert_false(line_has_tensors("PDF.save(self.F.name)"));
+}
+
+/* Hostile lines: nothing but text that ends. */
+static void odd_lines(void **state)
+{
+	static const char *const odd[] = {
+		"=",        "x =",           "[",
+		"x[ = f(",  "= x",           "a,b,c,d,e,f,g,h,i,j,k,l,m,n = f()",
+		".append(", "x.append(",     "x.y.append(z",
+		"'=",       "x[y[0]] = f(x)"
+	};
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "place 60 /home/u/odd.py 1 odd source %s\nstack 60 = 60\n"
+			 "place 61 /home/u/odd.py 2 odd source y = net(x)\nstack 61 = 61 5\n"
+			 "does 30 60 running 0.5\ndoes 30 61 running 0.5\n",
+			 odd[i]);
+		assert_true(loaded(text) >= 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_model_gets_is_loaded),
+		cmocka_unit_test(what_comes_after_is_not),
+		cmocka_unit_test(without_a_framework_nothing_is),
+		cmocka_unit_test(models_are_not),
+		cmocka_unit_test(arrays_alone),
+		cmocka_unit_test(lines_of_arrays),
+		cmocka_unit_test(odd_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

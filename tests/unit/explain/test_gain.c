@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Predicted gains, whatever the facts are: made by chance, some absent, some absurd. And the parts they are made of.
+ */
+#include "../unit.h"
+
+#include "explain/cause.h"
+#include "explain/loading.h"
+#include "explain/rule.h"
+#include "explain/stall.h"
+#include "explain/together.h"
+
+#include <math.h>
+
+enum { DRAWS = 600 };
+
+/* xorshift64*: the same facts on every machine. */
+static double chance(uint64_t *s)
+{
+	*s ^= *s >> 12;
+	*s ^= *s << 25;
+	*s ^= *s >> 27;
+	return (double)((*s * 0x2545f4914f6cdd1dull) >> 11) / 9007199254740992.0;
+}
+
+static double one_of(uint64_t *s, const double *v, size_t n)
+{
+	return v[(size_t)(chance(s) * (double)n)];
+}
+
+static double value_of(uint64_t *s, const char *unit)
+{
+	static const double shares[] = { 0, 0, 0.02, 0.06, 0.1, 0.3, 0.6, 0.9, 0.97, 1 };
+	static const double cores[] = { 0, 0.1, 0.5, 1, 1.6, 2, 8, 96 };
+	static const double workers[] = { 0, 0, 1, 1, 2, 3, 8 };
+	static const double counts[] = { 0, 0, 1, 1, 2, 3, 8 };
+	static const double absurd[] = { -1, 1e-9, 17, 1e6, 1e20 };
+
+	if (chance(s) < 0.01)
+		return one_of(s, absurd, 5);
+	if (strcmp(unit, "ratio") == 0)
+		return chance(s) < 0.5 ? chance(s) : one_of(s, shares, 10);
+	if (strcmp(unit, "cores") == 0)
+		return one_of(s, cores, 8);
+	if (strcmp(unit, "workers") == 0)
+		return one_of(s, workers, 7);
+	if (strcmp(unit, "count") == 0)
+		return one_of(s, counts, 7);
+	return pow(10, 11 * chance(s));
+}
+
+static void by_chance(uint64_t *s, struct facts *f)
+{
+	double absent = chance(s) < 0.5 ? 0 : 0.05;
+
+	*f = (struct facts){ 0 };
+	for (int i = 0; i < FACTS; i++) {
+		double v = value_of(s, fact_infos[i].unit),
+		       spread = chance(s) < 0.5 ? 0 : chance(s);
+
+		if (chance(s) >= absent)
+			fact_set_range(f, (enum fact_id)i, v, v * (1 - spread), v * (1 + spread));
+	}
+	if (chance(s) < 0.7)
+		fact_set_subject(f, FACT_START_SECONDS, 0, "steps");
+}
+
+/* The GPU's work can become less, or is not what bounds it: docs/gain.md. */
+static bool beyond_gpu(const struct finding *x)
+{
+	static const char *const causes_so[] = { "recompiles",    "evaluation_share",
+						 "gpu_throttled", "gpu_shared",
+						 "idle_gpus",     "data_parallel_api" };
+
+	for (size_t i = 0; i < sizeof(causes_so) / sizeof(causes_so[0]); i++)
+		if (strcmp(x->cause, causes_so[i]) == 0)
+			return true;
+	return strcmp(x->family, "ranks") == 0;
+}
+
+static double gpu_bound(const struct facts *f)
+{
+	double busy = fact_or(f, FACT_GPU_BUSY, 0);
+
+	/* what a driver says may be off by 2 % */
+	return fact_or(f, FACT_GPU_USED, 0) >= 1 && busy >= 0.01 ? fmax(1, 1.02 / busy) : INFINITY;
+}
+
+static void holds(const struct finding *x, const struct facts *f, uint64_t seed)
+{
+	bool sane = isfinite(x->speedup) && isfinite(x->high) && 1 <= x->low &&
+		    x->low <= x->speedup && x->speedup <= x->high &&
+		    (x->most == 0 || (isfinite(x->most) && x->most >= x->high));
+
+	if (x->speedup > 1)
+		sane = sane && x->then[0];
+	if (!beyond_gpu(x))
+		sane = sane && fmax(x->high, x->most) <= gpu_bound(f) * (1 + 1e-9);
+	if (!sane)
+		fail_msg("draw %llu: %s: %g (%g to %g, at most %g), then '%s', GPU %g",
+			 (unsigned long long)seed, x->cause, x->speedup, x->low, x->high, x->most,
+			 x->then, fact_or(f, FACT_GPU_BUSY, NAN));
+}
+
+static void all_hold(const struct verdict *v, const struct facts *f, uint64_t seed)
+{
+	double best = 1, best_low = 1, best_high = 1, bound = gpu_bound(f);
+	bool sane;
+
+	for (size_t i = 0; i < v->findings.n; i++) {
+		const struct finding *x = &v->findings.v[i];
+
+		best = fmax(best, x->speedup);
+		best_low = fmax(best_low, x->low);
+		best_high = fmax(best_high, x->high);
+		if (beyond_gpu(x))
+			bound = INFINITY;
+	}
+	if (v->findings.n < 2) {
+		assert_false(isfinite(v->together));
+		return;
+	}
+	sane = v->together_low <= v->together && v->together <= v->together_high &&
+	       v->together_low >= best_low * (1 - 1e-9) && v->together >= best * (1 - 1e-9) &&
+	       v->together_high >= best_high * (1 - 1e-9) && v->together_high <= bound * (1 + 1e-9);
+	if (!sane)
+		fail_msg("draw %llu: together %g (%g to %g), alone %g (%g to %g), GPU %g",
+			 (unsigned long long)seed, v->together, v->together_low, v->together_high,
+			 best, best_low, best_high, bound);
+}
+
+/* Asks all rules; findings of 5 % and more are kept, as explain() does. */
+static void ask_all(const struct facts *f, uint64_t seed, struct verdict *v, unsigned *seen)
+{
+	for (size_t r = 0; rules[r]; r++) {
+		struct opinion o = { 0 };
+		struct finding *x = &o.finding;
+
+		if (rules[r]->check(f, &o) != ANSWER_YES || !x->has_gain)
+			continue;
+		x->cause = rules[r]->cause;
+		x->family = cause_find(x->cause)->family;
+		holds(x, f, seed);
+		seen[r]++;
+		if (!x->note && x->speedup >= 1.05) {
+			struct finding *at = vec_push(&v->findings);
+
+			assert_non_null(at);
+			*at = *x;
+		}
+	}
+	together(v, f);
+}
+
+static void whatever_the_facts(void **state)
+{
+	static struct facts f;
+	unsigned seen[256] = { 0 }, kinds = 0, several = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= DRAWS; seed++) {
+		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
+		struct verdict v = { 0 };
+
+		by_chance(&s, &f);
+		ask_all(&f, seed, &v, seen);
+		all_hold(&v, &f, seed);
+		several += v.findings.n > 1;
+		vec_done(&v.findings);
+	}
+	for (size_t r = 0; rules[r]; r++)
+		kinds += seen[r] > 0;
+	/* it is about something: most rules that promise a gain did so, and often several at once */
+	assert_true(kinds >= 20 && several >= DRAWS / 20);
+}
+
+static void gpu_leaves(void **state)
+{
+	static struct facts f;
+
+	(void)state;
+	fact_set(&f, FACT_GPU_BUSY, 0.57);
+	assert_true(fabs(loading_gpu_floor(&f, LOADING_BEST) - 0.57 / 1.02) < 1e-9);
+	assert_true(fabs(loading_gpu_floor(&f, LOADING_LIKELY) - 0.6) < 1e-9);
+	assert_true(loading_gpu_floor(&f, LOADING_WORST) > 0.63);
+	/* one that is full has nothing to give, one that is not used bounds nothing */
+	fact_set(&f, FACT_GPU_BUSY, 0.99);
+	assert_true(loading_gpu_floor(&f, LOADING_LIKELY) == 1);
+	fact_set(&f, FACT_GPU_BUSY, 0.002);
+	assert_true(loading_gpu_floor(&f, LOADING_WORST) < 0.01);
+}
+
+/* The part of a stall on a CPU: what is waited for in it does not get faster on a quieter machine. */
+static void what_drifts(void **state)
+{
+	static struct facts f;
+	struct finding waits = { 0 }, runs = { 0 };
+
+	(void)state;
+	fact_set(&f, FACT_TIME_RUNNING, 0.1);
+	assert_true(fabs(stall_cpu_part(&f, 0.9)) < 1e-9);
+	fact_set(&f, FACT_TIME_RUNNING, 0.7);
+	assert_true(fabs(stall_cpu_part(&f, 0.6) - 0.5) < 1e-9);
+	fact_set(&f, FACT_TIME_GPU_WAIT, 0.3);
+	assert_true(fabs(stall_cpu_part(&f, 0.6) - 1) < 1e-9);
+	rule_gain_of_time(&waits, 0.45, 0.5, 0.52);
+	rule_gain_of_time(&runs, 0.45, 0.5, 0.52);
+	rule_gain_drifts(&waits, 0);
+	rule_gain_drifts(&runs, 1);
+	assert_true(fabs(waits.low - 1 / 0.52) < 1e-6 && waits.speedup == 2);
+	assert_true(runs.low < 1.7 && runs.low > 1.6 && runs.speedup == 2);
+	assert_true(runs.high == waits.high);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whatever_the_facts),
+		cmocka_unit_test(gpu_leaves),
+		cmocka_unit_test(what_drifts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
