@@ -39,14 +39,16 @@ struct feed_line {
 	double framework, nameless; /* seconds below it */
 	struct word names[NAMES_MAX];
 	size_t n_names;
-	const char *right; /* what it computes them of */
-	bool model, feeds;
+	const char *right;      /* what it computes them of */
+	bool model, may, feeds; /* may: nothing speaks against its feeding */
 };
 
 struct feed {
 	VEC(struct feed_line) lines;
 	struct map by_place; /* -> line + 1 */
 	double framework;
+	uint16_t next[LINES_MAX]; /* lines that feed and whose makers are not known yet */
+	size_t n_next;
 };
 
 static bool is_name(char c)
@@ -206,40 +208,39 @@ static bool of_the_model(const struct feed *f, const struct feed_line *l)
 
 static bool may_feed(const struct feed *f, const struct feed_line *l)
 {
-	return !l->model && !l->feeds && l->n_names &&
-	       l->framework <= framework_most * l->nameless && !line_has_tensors(l->p->source) &&
-	       !of_the_model(f, l);
+	return !l->model && l->n_names && l->framework <= framework_most * l->nameless &&
+	       !line_has_tensors(l->p->source) && !of_the_model(f, l);
 }
 
-static bool is_used_later(const struct feed *f, const struct feed_line *l)
+/* What the line at `user` is made of, as far as that is not known yet, is to be looked at next. */
+static void add_makers(struct feed *f, size_t user)
 {
-	for (size_t i = 0; i < f->lines.n; i++) {
-		const struct feed_line *m = &f->lines.v[i];
+	const struct feed_line *m = &f->lines.v[user];
 
-		if ((m->model || m->feeds) && m->function == l->function &&
-		    m->p->line > l->p->line && uses(m, l))
-			return true;
+	for (size_t i = 0; i < f->lines.n; i++) {
+		struct feed_line *l = &f->lines.v[i];
+
+		if (l->may && !l->feeds && m->function == l->function && m->p->line > l->p->line &&
+		    uses(m, l)) {
+			l->feeds = true;
+			f->next[f->n_next++] = (uint16_t)i;
+		}
 	}
-	return false;
 }
 
-/* From the model backwards: what feeds it, what feeds that, until there is nothing more. */
+/* From the model backwards: what feeds it, what feeds that, until there is nothing more. Each line is looked at once. */
 static void follow(struct feed *f)
 {
-	bool more = true;
-
 	for (size_t i = 0; i < f->lines.n; i++)
 		f->lines.v[i].model = f->lines.v[i].framework >= model_least * f->framework &&
 				      f->lines.v[i].framework > 0;
-	for (size_t round = 0; more && round < f->lines.n; round++) {
-		more = false;
-		for (size_t i = 0; i < f->lines.n; i++) {
-			struct feed_line *l = &f->lines.v[i];
-
-			if (may_feed(f, l) && is_used_later(f, l))
-				l->feeds = more = true;
-		}
-	}
+	for (size_t i = 0; i < f->lines.n; i++)
+		f->lines.v[i].may = may_feed(f, &f->lines.v[i]);
+	for (size_t i = 0; i < f->lines.n; i++)
+		if (f->lines.v[i].model)
+			add_makers(f, i);
+	for (size_t i = 0; i < f->n_next; i++)
+		add_makers(f, f->next[i]);
 }
 
 /* Innermost first: nothing of the program's own up to the line that feeds is a model. */

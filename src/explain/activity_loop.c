@@ -107,32 +107,54 @@ static bool of_framework(const struct act_row *r)
 		(r->matched && (r->state == TIME_TRANSFER || r->state == TIME_GPU_WAIT)));
 }
 
+enum { IF_INNERMOST = 1, ANYWHERE = 2 };
+
 /* At a line that computes with arrays, in a function that changes arrays by what it computes; or anywhere below a line
  * of such a function that names what it changes: who = assign(x, centres) */
+static uint32_t learning_of(const struct loop_sense *sense, const struct place *p)
+{
+	uint64_t function = loop_function(p);
+	uint32_t flags = 0;
+
+	for (size_t k = 0; k < sense->learnt.n; k++) {
+		const struct learnt *l = &sense->learnt.v[k];
+
+		if (l->function != function)
+			continue;
+		flags |= line_has_arrays(p->source) ? IF_INNERMOST : 0;
+		if (line_names(p->source, l->name, l->n))
+			return flags | ANYWHERE;
+	}
+	return flags;
+}
+
+/* Each line is held against them once. */
+static bool note_places(const struct activity *a, struct loop_sense *sense)
+{
+	for (size_t i = 0; sense->learnt.n && i < a->book->places.n; i++) {
+		const struct place *p = stack_book_find_place(a->book, (uint32_t)i + 1);
+		uint32_t flags = loop_place_is_own(p) ? learning_of(sense, p) : 0;
+
+		if (flags && !map_put(&sense->places, i + 1, flags))
+			return false;
+	}
+	return true;
+}
+
 static bool learns(const struct activity *a, const struct loop_sense *sense,
 		   const struct act_row *r)
 {
-	uint32_t places[STACK_DEPTH_MAX];
-	size_t n = row_is_nameless(r) && sense->learnt.n
+	uint32_t places[STACK_DEPTH_MAX], flags;
+	size_t n = sense->learnt.n && row_is_nameless(r)
 		       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
 		       : 0;
-	bool innermost = true;
+	/* the innermost line of the program's own, whatever library it is in */
+	uint32_t innermost = r->place;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct place *p = stack_book_find_place(a->book, places[i]);
-
-		if (!loop_place_is_own(p))
-			continue;
-		for (size_t k = 0; k < sense->learnt.n; k++) {
-			const struct learnt *l = &sense->learnt.v[k];
-
-			if (l->function == loop_function(p) &&
-			    ((innermost && line_has_arrays(p->source)) ||
-			     line_names(p->source, l->name, l->n)))
-				return true;
-		}
-		innermost = false;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (map_get(&sense->places, places[i], &flags) &&
+		    (flags & ANYWHERE || places[i] == innermost))
+			return true;
 	return false;
 }
 
@@ -141,6 +163,8 @@ static bool note_learnt(struct loop_sense *s, const struct place *p)
 	struct learnt l = { .function = loop_function(p) }, *at;
 
 	l.name = line_updated(p->source, &l.n);
+	if (l.n == 0)
+		return true;
 	for (size_t i = 0; i < s->learnt.n; i++)
 		if (s->learnt.v[i].function == l.function && s->learnt.v[i].name == l.name)
 			return true;
@@ -167,6 +191,8 @@ bool loop_sense_open(const struct activity *a, const struct act_thread *t, struc
 		if (loop_place_is_own(p) && line_updates_arrays(p->source) && !note_learnt(ret, p))
 			return false;
 	}
+	if (!note_places(a, ret))
+		return false;
 	for (size_t k = t->row; k < t->row + t->n_rows; k++)
 		arrays += learns(a, ret, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
 	ret->by_hand =
@@ -177,6 +203,7 @@ bool loop_sense_open(const struct activity *a, const struct act_thread *t, struc
 void loop_sense_done(struct loop_sense *s)
 {
 	vec_done(&s->learnt);
+	map_done(&s->places);
 }
 
 bool row_is_framework(const struct activity *a, const struct loop_sense *sense,

@@ -58,6 +58,7 @@ struct learnt {
 struct loop_sense {
 	bool by_hand;
 	VEC(struct learnt) learnt;
+	struct map places; /* lines of the program that learn */
 };
 
 /* Behind row_classify(). False: out of memory; done() is due in any case. */

@@ -44,12 +44,54 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Where "-= " or "+= " is, outside of strings and comments; NULL: nowhere. */
+static const char *update_at(const char *text)
+{
+	char quote = 0;
+
+	for (const char *p = text; *p; p++) {
+		if (quote) {
+			quote = *p == quote ? 0 : quote;
+			continue;
+		}
+		if (*p == '#')
+			return NULL;
+		if (*p == '\'' || *p == '"')
+			quote = *p;
+		else if ((*p == '-' || *p == '+') && p[1] == '=' && p[2] == ' ')
+			return p;
+	}
+	return NULL;
+}
+
+/* Back over "[...]" that ends before `end`. */
+static const char *before_brackets(const char *text, const char *end)
+{
+	int open = 0;
+
+	if (end == text || end[-1] != ']')
+		return end;
+	while (end > text) {
+		end--;
+		open += *end == ']';
+		open -= *end == '[';
+		if (open == 0)
+			break;
+	}
+	return end;
+}
+
 const char *line_updated(const char *text, size_t *ret_n)
 {
-	const char *end = text, *start;
+	const char *end = update_at(text), *start;
 
-	while (is_name(*end) || *end == '.')
-		end++;
+	if (!end) {
+		*ret_n = 0;
+		return text;
+	}
+	while (end > text && end[-1] == ' ')
+		end--;
+	end = before_brackets(text, end);
 	for (start = end; start > text && is_name(start[-1]); start--)
 		;
 	*ret_n = (size_t)(end - start);
@@ -67,15 +109,21 @@ bool line_names(const char *text, const char *name, size_t n)
 	return false;
 }
 
+/* "0.5 * w[k]", but not "1 * 3": what is multiplied has brackets or is no number. */
+static bool multiplies(const char *text)
+{
+	const char *at = strchr(text, '*');
+
+	return at && (isalpha((unsigned char)at[1 + strspn(at + 1, " *")]) || strchr(text, '['));
+}
+
 bool line_updates_arrays(const char *text)
 {
-	const char *at = strstr(text, "-= ");
+	const char *at = update_at(text);
 
-	if (!at)
-		at = strstr(text, "+= ");
 	/* "count += 1" is what any program has */
 	return at &&
-	       (line_has_arrays(at) || (strchr(at, '*') && memchr(text, '[', (size_t)(at - text))));
+	       (line_has_arrays(at) || (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));
 }
 
 bool line_has_tensors(const char *text)

@@ -121,6 +121,14 @@ static void arrays_alone(void **state)
 	close_world(&x);
 }
 
+static bool updates(const char *line, const char *name)
+{
+	size_t n;
+	const char *at = line_updated(line, &n);
+
+	return n == strlen(name) && memcmp(at, name, n) == 0;
+}
+
 static void lines_of_arrays(void **state)
 {
 	(void)state;
@@ -131,6 +139,15 @@ static void lines_of_arrays(void **state)
 	assert_false(line_updates_arrays("total[name] += 1"));
 	assert_false(line_updates_arrays("text += line"));
 	assert_false(line_updates_arrays("-="));
+	assert_false(line_updates_arrays("print('a[0] -= 3 * x')"));
+	assert_false(line_updates_arrays("counts[k] += 1 * 3"));
+	assert_true(line_updates_arrays("for i in n: w[i] -= lr * g[i]"));
+	assert_true(updates("for i in n: w[i] -= lr * g[i]", "w"));
+	assert_true(updates("self.outer[bad[0]] -= wrong.T @ c", "outer"));
+	assert_true(updates("w -= 0.01 * a.T @ z", "w"));
+	assert_true(updates("] -= x", ""));
+	assert_true(line_names("who = assign(x, centres)", "centres", 7));
+	assert_false(line_names("who = assign(x, centres_of)", "centres", 7));
 	assert_true(line_has_arrays("z = np.exp(z - z.max(1, keepdims=True))"));
 	assert_false(line_has_arrays("rows = read(path)"));
 	assert_true(line_has_tensors("y = F.relu(x)"));
