@@ -153,6 +153,9 @@ static bool take_slice(const struct stack_slice *slice, void *arg)
 		row = find_row(g, r, thread);
 		if (!row)
 			return false;
+		row->first_ns =
+		    row->count && row->first_ns < slice->from_ns ? row->first_ns : slice->from_ns;
+		row->last_ns = row->last_ns > slice->to_ns ? row->last_ns : slice->to_ns;
 		row->count += count;
 		row->seconds += (double)r->weight_ns / 1e9 * part;
 		a->samples += count;

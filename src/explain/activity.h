@@ -73,7 +73,8 @@ struct act_row {
 	uint32_t leaf;   /* innermost Python place, 0: none */
 	uint32_t native; /* innermost native place, 0: none */
 	uint32_t count;
-	double seconds; /* what the samples stand for */
+	double seconds;            /* what the samples stand for */
+	int64_t first_ns, last_ns; /* the slices of time they are in */
 };
 
 struct act_thread {

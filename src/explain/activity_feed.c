@@ -37,6 +37,7 @@ struct feed_line {
 	const struct place *p;
 	uint64_t function;
 	double framework, nameless; /* seconds below it */
+	int64_t last_ns;            /* when it was seen last */
 	struct word names[NAMES_MAX];
 	size_t n_names;
 	const char *right;      /* what it computes them of */
@@ -47,6 +48,7 @@ struct feed {
 	VEC(struct feed_line) lines;
 	struct map by_place; /* -> line + 1 */
 	double framework;
+	int64_t model_first_ns, model_last_ns; /* when the framework was seen */
 	uint16_t next[LINES_MAX]; /* lines that feed and whose makers are not known yet */
 	size_t n_next;
 };
@@ -178,7 +180,14 @@ static bool note_lines(const struct activity *a, const struct act_thread *t,
 			       ? stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX)
 			       : 0;
 
-		f->framework += framework ? r->seconds : 0;
+		if (framework) {
+			f->model_first_ns = f->framework > 0 && f->model_first_ns < r->first_ns
+						? f->model_first_ns
+						: r->first_ns;
+			f->model_last_ns =
+			    f->model_last_ns > r->last_ns ? f->model_last_ns : r->last_ns;
+			f->framework += r->seconds;
+		}
 		for (size_t i = 0; i < n; i++) {
 			const struct place *p = stack_book_find_place(a->book, places[i]);
 			struct feed_line *l;
@@ -189,27 +198,82 @@ static bool note_lines(const struct activity *a, const struct act_thread *t,
 			if (!l)
 				return false;
 			*(framework ? &l->framework : &l->nameless) += r->seconds;
+			l->last_ns = l->last_ns > r->last_ns ? l->last_ns : r->last_ns;
 		}
 	}
 	return true;
 }
 
-/* Does it use what the model of the same function said before? */
+/* Is this name made by another line before, which is no model's? Then it is that one that is used. */
+static bool is_made_before(const struct feed *f, const struct feed_line *l, const struct word *w)
+{
+	for (size_t i = 0; i < f->lines.n; i++) {
+		const struct feed_line *m = &f->lines.v[i];
+
+		if (m->model || m->function != l->function || m->p->line >= l->p->line)
+			continue;
+		for (size_t k = 0; k < m->n_names; k++)
+			if (m->names[k].n == w->n && memcmp(m->names[k].text, w->text, w->n) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Does it use what the model of the same function said, before or in the turn before? */
 static bool of_the_model(const struct feed *f, const struct feed_line *l)
 {
 	for (size_t i = 0; i < f->lines.n; i++) {
 		const struct feed_line *m = &f->lines.v[i];
 
-		if (m->model && m->function == l->function && m->p->line < l->p->line && uses(l, m))
-			return true;
+		if (!m->model || m->function != l->function)
+			continue;
+		for (size_t k = 0; k < m->n_names; k++)
+			if (mentions(l->right, &m->names[k]) &&
+			    (m->p->line < l->p->line || !is_made_before(f, l, &m->names[k])))
+				return true;
 	}
 	return false;
 }
 
+/* "obs, reward, done = env.step(move)": what comes next depends on what was answered, nobody can do it ahead. */
+static bool plays(const char *text)
+{
+	return strstr(text, ".step(") || strstr(text, ".reset(") || strstr(text, ".act(");
+}
+
+/* Names of a number, not of data: lr = schedule(step) */
+static bool is_scalar(const struct word *w)
+{
+	static const char *const names[] = {
+		"lr",   "rate", "step", "epoch", "t",     "seed",
+		"beta", "eps",  "i",    "k",     "alpha", "temperature"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == w->n && memcmp(names[i], w->text, w->n) == 0)
+			return true;
+	return false;
+}
+
+static bool makes_data(const struct feed_line *l)
+{
+	for (size_t i = 0; i < l->n_names; i++)
+		if (!is_scalar(&l->names[i]))
+			return true;
+	return false;
+}
+
+/* What is done once, before the training, is over long before that: no line that feeds it. */
+static bool goes_on(const struct feed *f, const struct feed_line *l)
+{
+	return l->last_ns >= f->model_first_ns + (f->model_last_ns - f->model_first_ns) / 2;
+}
+
 static bool may_feed(const struct feed *f, const struct feed_line *l)
 {
-	return !l->model && l->n_names && l->framework <= framework_most * l->nameless &&
-	       !line_has_tensors(l->p->source) && !of_the_model(f, l);
+	return !l->model && makes_data(l) && l->framework <= framework_most * l->nameless &&
+	       goes_on(f, l) && !line_has_tensors(l->p->source) && !plays(l->right) &&
+	       !of_the_model(f, l);
 }
 
 /* What the line at `user` is made of, as far as that is not known yet, is to be looked at next. */

@@ -17,6 +17,7 @@
 
 #include "explain/ledger/arithmetic.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -158,17 +159,51 @@ static bool learns(const struct activity *a, const struct loop_sense *sense,
 	return false;
 }
 
-static bool note_learnt(struct loop_sense *s, const struct place *p)
+/* "w" of "w += rate * w", and not "mean" of "mean += image.mean()". */
+static bool of_itself(const char *right, const struct learnt *l)
 {
-	struct learnt l = { .function = loop_function(p) }, *at;
-
-	l.name = line_updated(p->source, &l.n);
-	if (l.n == 0)
-		return true;
-	for (size_t i = 0; i < s->learnt.n; i++)
-		if (s->learnt.v[i].function == l.function && s->learnt.v[i].name == l.name)
+	for (const char *at = right; (at = memmem(at, strlen(at), l->name, l->n)); at++)
+		if (!isalnum((unsigned char)at[-1]) && at[-1] != '_' &&
+		    !isalnum((unsigned char)at[l->n]) && at[l->n] != '_' && at[l->n] != '(')
 			return true;
-	if (s->learnt.n >= LEARNT_MAX)
+	return false;
+}
+
+/* Is what it changes used by another line that computes with arrays? A sum that is only added to is no model. */
+static bool is_used(const struct activity *a, const struct act_thread *t, const struct learnt *l,
+		    const char *by)
+{
+	const char *right = strstr(by, "+= ");
+
+	/* a step of a simulation: u[1:-1] += dt * f(u) */
+	if (line_names(right, "dt", 2))
+		return false;
+	if (of_itself(right, l))
+		return true;
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct place *p = stack_book_find_place(a->book, a->rows.v[k].place);
+
+		if (loop_place_is_own(p) && p->source != by && loop_function(p) == l->function &&
+		    line_has_arrays(p->source) && line_names(p->source, l->name, l->n))
+			return true;
+	}
+	return false;
+}
+
+/* A line is asked once, and no more of them than a program that learns has. */
+static bool note_learnt(struct loop_sense *s, const struct activity *a, const struct act_thread *t,
+			uint32_t place)
+{
+	const struct place *p = stack_book_find_place(a->book, place);
+	struct learnt l = { .function = loop_function(p) }, *at;
+	uint32_t seen;
+
+	if (s->asked.n >= LEARNT_MAX || map_get(&s->asked, place, &seen))
+		return true;
+	if (!map_put(&s->asked, place, 1))
+		return false;
+	l.name = line_updated(p->source, &l.n);
+	if (l.n == 0 || (strstr(p->source, "+= ") && !is_used(a, t, &l, p->source)))
 		return true;
 	at = vec_push(&s->learnt);
 	if (at)
@@ -188,7 +223,8 @@ bool loop_sense_open(const struct activity *a, const struct act_thread *t, struc
 		known += r->unknown ? 0 : r->seconds;
 		frames += of_framework(r) ? r->seconds : 0;
 		on_cpu += !r->unknown && r->on_cpu && !r->importing ? r->seconds : 0;
-		if (loop_place_is_own(p) && line_updates_arrays(p->source) && !note_learnt(ret, p))
+		if (loop_place_is_own(p) && line_updates_arrays(p->source) &&
+		    !note_learnt(ret, a, t, r->place))
 			return false;
 	}
 	if (!note_places(a, ret))
@@ -204,6 +240,7 @@ void loop_sense_done(struct loop_sense *s)
 {
 	vec_done(&s->learnt);
 	map_done(&s->places);
+	map_done(&s->asked);
 }
 
 bool row_is_framework(const struct activity *a, const struct loop_sense *sense,

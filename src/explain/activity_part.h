@@ -59,6 +59,7 @@ struct loop_sense {
 	bool by_hand;
 	VEC(struct learnt) learnt;
 	struct map places; /* lines of the program that learn */
+	struct map asked;  /* lines that were asked whether they do */
 };
 
 /* Behind row_classify(). False: out of memory; done() is due in any case. */

@@ -51,7 +51,7 @@ static bool peer_is_worker(const struct scene *s, uint32_t peer)
 
 /* A loop of events (asyncio) that waits for nothing but its own pool of threads looks as one that waits for the
  * world: that the pool works meanwhile tells them apart. */
-static const double pool_busy_least = 0.3;
+static const double pool_busy_least = 0.7;
 
 static bool pool_works(const struct scene *s, const struct act_thread *t)
 {

@@ -268,9 +268,12 @@ enum answer loading_is_for_training(const struct facts *f, struct opinion *o)
 	return a;
 }
 
+/* One that is known by its arrays alone may be something else that learns: it is called what it surely is. */
 static bool trains(const struct facts *f)
 {
-	return fact_or(f, FACT_TRAINING, 0) > 0 || fact_or(f, FACT_GPU_BUSY, 0) >= gpu_least;
+	return (fact_or(f, FACT_TRAINING, 0) > 0 &&
+		strcmp(f->v[FACT_TRAINING].text, "arrays") != 0) ||
+	       fact_or(f, FACT_GPU_BUSY, 0) >= gpu_least;
 }
 
 enum answer loading_ranks_in_step(const struct facts *f, struct opinion *o)

@@ -119,9 +119,7 @@ static bool ended_then(const struct member *m, const struct kills *k)
 	return false;
 }
 
-/* own: the kill was in the job's own group, and the run failed. Then whoever ended without a word is the one; of a worker
- * that was forked and filled the limit within a tick the size was never seen. */
-static void vanished(const struct scene *s, struct facts *f, const struct kills *k, bool own)
+static void vanished(const struct scene *s, struct facts *f, const struct kills *k)
 {
 	const struct member *largest = NULL;
 	bool of_unknown_size = false;
@@ -135,11 +133,11 @@ static void vanished(const struct scene *s, struct facts *f, const struct kills 
 		/* A status of its own clears it; SIGKILL is one sign more, and then size is none. */
 		if (isfinite(status) && status != SHELL_KILLED)
 			continue;
-		if (!isfinite(status) && !isfinite(m->rss_max) && !own) {
+		if (!isfinite(status) && !isfinite(m->rss_max)) {
 			of_unknown_size = true;
 			continue;
 		}
-		if (!isfinite(status) && !own && !is_large(f, m))
+		if (!isfinite(status) && !is_large(f, m))
 			continue;
 		n++;
 		if (!largest || !(m->rss_max <= largest->rss_max))
@@ -182,8 +180,7 @@ static void compute(const struct scene *s, struct facts *f)
 		 run->has_exit && (run->exit_signal == SIGKILL || run->exit_code == SHELL_KILLED));
 	look_at(s, M_CG_MEM_OOM_KILLS, s->cg_mem, &group);
 	look_at(s, M_VM_OOM_KILLS, ID_HOST, &machine);
-	vanished(s, f, group.n ? &group : &machine,
-		 group.n && run->has_exit && (run->exit_signal || run->exit_code));
+	vanished(s, f, group.n ? &group : &machine);
 	if (group.any || machine.any)
 		fact_set(f, FACT_OOM_LATE, lateness(s, &group, &machine));
 	else

@@ -81,14 +81,29 @@ static const char *before_brackets(const char *text, const char *end)
 	return end;
 }
 
+/* "np.add.at(q, items, 0.05 * err)": an update by another name. NULL: none. */
+static const char *adds_at(const char *text)
+{
+	static const char *const calls[] = { "np.add.at(", "np.subtract.at(" };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strncmp(text, calls[i], strlen(calls[i])) == 0)
+			return text + strlen(calls[i]);
+	return NULL;
+}
+
 const char *line_updated(const char *text, size_t *ret_n)
 {
-	const char *end = update_at(text), *start;
+	const char *end = update_at(text), *start = adds_at(text);
 
-	if (!end) {
-		*ret_n = 0;
-		return text;
+	*ret_n = 0;
+	if (start) {
+		while (is_name(start[*ret_n]))
+			++*ret_n;
+		return start;
 	}
+	if (!end)
+		return text;
 	while (end > text && end[-1] == ' ')
 		end--;
 	end = before_brackets(text, end);
@@ -121,6 +136,8 @@ bool line_updates_arrays(const char *text)
 {
 	const char *at = update_at(text);
 
+	if (adds_at(text))
+		return true;
 	/* "count += 1" is what any program has */
 	return at &&
 	       (line_has_arrays(at) || (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));

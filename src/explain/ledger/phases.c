@@ -82,6 +82,9 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_CHECKPOINT, PHASE_BY_FRAME, "joblib/", "dump" },
 	{ PHASE_CHECKPOINT, PHASE_BY_FRAME, "json/__init__.py", "dump" },
 	{ PHASE_CHECKPOINT, PHASE_BY_FRAME, "", "save_checkpoint*|*_save_checkpoint|write_checkpoint*|save_model|save_weights|save_state|save_ckpt*|dump_checkpoint" },
+	/* writers of formats that are mostly read */
+	{ PHASE_CHECKPOINT, PHASE_BY_FRAME, "gzip.py|bz2.py|lzma.py", "GzipFile.write|GzipFile.close|GzipFile.flush|BZ2File.write|BZ2File.close|LZMAFile.write|LZMAFile.close|_WriteBufferStream.write|compress" },
+	{ PHASE_LOG, PHASE_BY_FRAME, "PIL/", "Image.save|_save|_encode_tile|_save_all|putchunk" },
 	{ PHASE_LOG, PHASE_BY_FRAME, "logging/", "" },
 	{ PHASE_LOG, PHASE_BY_FRAME, "tqdm/", "update|refresh|display|print_status|fp_write|format_meter|moveto|set_postfix*|set_description*|write|close|clear|status_printer|render|get_work" },
 	{ PHASE_LOG, PHASE_BY_FRAME, "rich/", "refresh|print|_render*|update|write" },

@@ -142,6 +142,9 @@ static bool in_line(const char *pieces, const char *line)
 		for (at = line; (at = memmem(at, len - (size_t)(at - line), a, n)); at++) {
 			bool word = isalnum((unsigned char)a[0]) || a[0] == '_';
 
+			/* "if loss > x:", not "a if b else c" */
+			if (a[n - 1] == ' ' && at != line)
+				continue;
 			if (!word || at == line ||
 			    !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
 				return true;

@@ -44,6 +44,7 @@ const struct topic_rule topic_rules[] = {
 
 	{ TOPIC_LOG, PHASE_BY_FRAME, "logging/|torch/utils/tensorboard/|tensorboardX/|tensorboard/|tensorflow/python/ops/summary_ops_v2.py|loguru/|rich/|absl/logging/|csv_logger.py|lightning/pytorch/loggers/|pytorch_lightning/loggers/", "" },
 	{ TOPIC_LOG, PHASE_BY_FRAME, "wandb/|mlflow/|comet_ml/|neptune/|clearml/|aim/|trackio/|swanlab/", "" },
+	{ TOPIC_LOG, PHASE_BY_FRAME, "PIL/", "Image.save" },
 	{ TOPIC_LOG, PHASE_BY_FRAME, "", "log_metrics|log_step|log_metric|write_log|log_scalars|log_images|log_histogram*|write_metrics|append_log" },
 	{ TOPIC_LOG, PHASE_BY_LINE, "", "print(|add_scalar(|add_histogram(|add_image(|logging.|logger.|wandb.log(|mlflow.log|writer.add|log_file.|.flush()|os.fsync(|json.dump(|.commit()" },
 
@@ -58,7 +59,7 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "lightning/pytorch/loops/evaluation_loop.py|pytorch_lightning/loops/dataloader/evaluation_loop.py|pytorch_lightning/loops/evaluation_loop.py", "" },
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "transformers/", "evaluate|evaluation_loop|prediction_loop|prediction_step|_evaluate|_maybe_log_save_evaluate" },
 	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "keras/", "evaluate|test_step|make_test_function|test_function" },
-	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation|*_evaluation|*_validation|*_validate|val_epoch|val_loop|val_loss|run_val|do_val|estimate_loss|dev_*|*_dev|eval_loss|*_on_dev|*_on_val|held_out_*|*_held_out|val_*|valid_*|test_accuracy|test_loss|validation_loss" },
+	{ TOPIC_EVALUATE, PHASE_BY_FRAME, "", "evaluate|evaluate_*|*_evaluate|validate|validate_*|validation|validation_*|run_validation|test|test_epoch|test_model|eval|eval_*|eval_epoch|do_eval|evaluation|*_evaluation|*_validation|*_validate|val_epoch|val_loop|val_loss|run_val|do_val|estimate_loss|dev_loss|dev_score|dev_accuracy|dev_metrics|dev_epoch|dev_step|eval_loss|*_on_dev|*_on_val|held_out_loss|held_out_score|held_out_accuracy|*_held_out|val_step|val_score|val_accuracy|val_metrics|valid_epoch|valid_loop|valid_loss|valid_step|valid_score|test_accuracy|test_loss|validation_loss" },
 
 	/* What runs compiled code has frames there, too: only where compiling begins. */
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "torch/_dynamo/convert_frame.py|torch/_dynamo/symbolic_convert.py|torch/_dynamo/output_graph.py|torch/_inductor/graph.py|torch/_inductor/scheduler.py|torch/_inductor/codegen/|torch/_inductor/fx_passes/|torch/fx/experimental/|triton/compiler/|torch/onnx/", "" },

@@ -71,7 +71,9 @@ static enum answer has_a_name(const struct facts *f, struct opinion *o)
 	enum answer a = answer_or(rule_at_least(f, FACT_LOAD_DECOMPRESS, named_least, o),
 				  rule_at_least(f, FACT_LOAD_TOKENIZE, named_least, o));
 
-	a = answer_or(a, reading_small_files(f, o));
+	/* a line that opens a file and decodes all of it counts as both */
+	if (fact_or(f, FACT_LOAD_DECODE, 0) < named_least)
+		a = answer_or(a, reading_small_files(f, o));
 	return answer_or(a, rule_at_least(f, FACT_LOAD_PYTHON, named_least, o));
 }
 

@@ -20,6 +20,10 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Of the CPU time: threads that wait for work by yielding switch often, and lose next to nothing by it. */
+static const double switches_most = 0.1;
+static const double pool_most =
+    0.8; /* of the ready threads: where workers are not what is too many */
 static const double ready_least = 1.5;      /* ready threads per allowed core */
 static const double delay_least = 0.3;      /* seconds waited per second run */
 static const double throttled_least = 0.05; /* as cpu_quota */
@@ -149,6 +153,9 @@ static bool are_workers(const struct facts *f, double ready, double allowed)
 	double each = fact_or(f, FACT_LOADER_BUSY, 0) + fact_or(f, FACT_LOADER_QUEUED, 0);
 	double loading = fact_or(f, FACT_LOADER_WORKERS, 0) * fmin(1, each);
 
+	/* a pool of threads beside them is too many all the same */
+	if (fact_or(f, FACT_POOL_SHARE, 0) >= pool_most)
+		return false;
 	return loading > 0 && fact_or(f, FACT_LOADER_WORKERS, 0) <= allowed + 0.5 &&
 	       ready - loading <= allowed + 0.2;
 }
@@ -178,7 +185,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return a;
 	say_why(x, f, ready, allowed);
 	switches = fmax(0, fact_or(f, FACT_THREADS_SWITCHES, 0)) * switch_s;
-	x->low = 1 / (1 - fmin(0.5, used > 0 ? switches / used : 0));
+	x->low = 1 / (1 - fmin(switches_most, used > 0 ? switches / used : 0));
 	if (fact_or(f, FACT_POOL_SHARE, 0) >= 0.5)
 		pools(x, f, ready, allowed);
 	else

@@ -20,6 +20,7 @@
 #include <math.h>
 #include <stdio.h>
 
+static const double generations_most = 3, starting_most = 0.3; /* of their time, importing */
 static const double wait_least = 0.05;
 static const double core_least = 0.6; /* of what a worker uses */
 static const double busy_least = 0.80, idle_most = 0.10, alone_idle_most = 0.20, queued_most = 0.20,
@@ -115,6 +116,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	a = rule_at_least(f, FACT_LOADER_WORKERS, loading_workers_least, o);
 	if (a == ANSWER_NO)
 		return rule_cannot_tell(o, "it waits for data, and who loads it was not seen");
+	/* more of those that only ever start would start more: worker_restart */
+	if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_most &&
+	    fact_or(f, FACT_LOADER_STARTING, 0) >= starting_most)
+		return ANSWER_NO;
 	a = answer_and(a, both_sides(f, o));
 	if (a == ANSWER_YES)
 		a = loading_is_for_training(f, o);

@@ -101,6 +101,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return ANSWER_NO; /* once, and for good */
 	a = stall_check(&stall, f, o);
 	if (a == ANSWER_YES) {
+		/* that there are always new ones tells as well as steps that it is not the first time */
+		if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
+			o->finding.note = false;
 		fix_pool(&o->finding, f);
 		return a;
 	}

@@ -146,6 +146,8 @@ static void lines_of_arrays(void **state)
 	assert_true(updates("self.outer[bad[0]] -= wrong.T @ c", "outer"));
 	assert_true(updates("w -= 0.01 * a.T @ z", "w"));
 	assert_true(updates("] -= x", ""));
+	assert_true(updates("np.add.at(q, items[:40], 0.05 * err)", "q"));
+	assert_true(line_updates_arrays("np.add.at(q, items[:40], 0.05 * err)"));
 	assert_true(line_names("who = assign(x, centres)", "centres", 7));
 	assert_false(line_names("who = assign(x, centres_of)", "centres", 7));
 	assert_true(line_has_arrays("z = np.exp(z - z.max(1, keepdims=True))"));

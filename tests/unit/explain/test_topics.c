@@ -73,6 +73,12 @@ static void real_frames(void **state)
 	assert_int_equal(topics_match(&p, true), 0);
 	p = python("/home/u/train.py", "validate", "out = model(x)");
 	assert_int_equal(topics_match(&p, false), TOPIC_BIT(TOPIC_EVALUATE));
+	p = python("/home/u/rl.py", "valid_moves", "out = model(x)");
+	assert_int_equal(topics_match(&p, false), 0);
+	p = python("/home/u/train.py", "train", "if kl > limit:");
+	assert_int_equal(topics_match(&p, true), TOPIC_BIT(TOPIC_READ_BACK));
+	p = python("/home/u/train.py", "train", "out = net(x) if plain else net(x, m)");
+	assert_int_equal(topics_match(&p, true), 0);
 	p = python("/home/u/logging/train.py", "main", "");
 	assert_int_equal(topics_match(&p, false), 0);
 	p = python("/usr/lib/python3/dist-packages/torch/serialization.py", "_save", "");

@@ -12,6 +12,7 @@
 #include "world.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -151,6 +152,40 @@ static void test_text_is_utf8(void **state)
 	test_path_rm(path);
 }
 
+/* The status of a process that nobody waited for: from a file as from memory it is not known, and no zero. */
+static void test_unknown_is_not_zero(void **state)
+{
+	char path[256];
+	struct world w;
+	struct record_writer *writer;
+	struct record *r;
+	struct window win;
+	const struct window_event *e;
+	struct frame f = { 0 };
+	size_t n;
+
+	(void)state;
+	test_path(path, sizeof(path));
+	world_init(&w, 12, 4);
+	writer = create(path, &w, NULL);
+	frame_begin(&f, w.start_ns + TICK, 0);
+	frame_life(&f, &(struct life){ .id = 99, .kind = ENTITY_PROC, .key = 5 }, "x", "");
+	frame_event(&f, EVENT_EXIT, 99, (double)NAN, "ended");
+	frame_event(&f, EVENT_EXIT, 99, 3, "ended with status 3");
+	assert_int_equal(record_frame(writer, &f), 0);
+	assert_int_equal(record_finish(writer, NULL), 0);
+	r = open_record(path);
+	win = record_window(r, 0, 0);
+	e = win.ops->events(win.src, &n);
+	assert_int_equal(n, 2);
+	assert_true(isnan(e[0].value));
+	assert_true(e[1].value == 3);
+	record_close(r);
+	frame_done(&f);
+	world_done(&w);
+	test_path_rm(path);
+}
+
 static int64_t number(struct record *r, const char *sql)
 {
 	sqlite3_stmt *s;
@@ -246,9 +281,13 @@ static void test_resolution(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create_refuses),          cmocka_unit_test(test_deleted_file),
-		cmocka_unit_test(test_late_frame_is_refused),   cmocka_unit_test(test_text_is_utf8),
-		cmocka_unit_test(test_raw_stays_around_events), cmocka_unit_test(test_resolution),
+		cmocka_unit_test(test_create_refuses),
+		cmocka_unit_test(test_deleted_file),
+		cmocka_unit_test(test_late_frame_is_refused),
+		cmocka_unit_test(test_text_is_utf8),
+		cmocka_unit_test(test_unknown_is_not_zero),
+		cmocka_unit_test(test_raw_stays_around_events),
+		cmocka_unit_test(test_resolution),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
