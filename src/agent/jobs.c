@@ -37,7 +37,8 @@ static void leave_out(struct jobs *j, const char *run_id, uid_t uid, int32_t ran
 		++*count;
 }
 
-/* The run in which this very process was before, -1: one that begins as root and goes on as another user stays what it is. */
+/* The run in which this very process was before, -1: one that begins as root and goes on as another user stays what it is, and
+ * one whose user is not known any more has ended. */
 static int run_before(const struct jobs *j, const struct disc_rank *r, uint32_t root)
 {
 	for (int i = 0; i < VIEW_RANKS_MAX; i++)
@@ -47,11 +48,23 @@ static int run_before(const struct jobs *j, const struct disc_rank *r, uint32_t 
 	return -1;
 }
 
-/* Whose a process is may not be known: it has ended, and can do no harm. */
+/* May the run become this user's, as one of its processes has? Not while another is the old one's: that would hand its run
+ * over, and what it starts from then on would be another run. */
+static bool may_become(const struct jobs *j, int run, uint32_t root, uid_t uid)
+{
+	for (int i = 0; i < VIEW_RANKS_MAX; i++) {
+		const struct job_rank *r = &j->ranks[i];
+
+		if (r->used && r->v.run == (size_t)run && r->root != root && r->uid != uid)
+			return false;
+	}
+	return true;
+}
+
+/* A process whose user is not known joins nobody's run. */
 static bool is_run(const struct job_run *x, const struct disc_rank *r, uid_t uid)
 {
-	return x->used && strcmp(x->said, r->run_id) == 0 &&
-	       (x->uid == uid || x->uid == NO_UID || uid == NO_UID);
+	return x->used && uid != NO_UID && x->uid == uid && strcmp(x->said, r->run_id) == 0;
 }
 
 static bool id_is_taken(const struct jobs *j, const char *id)
@@ -88,13 +101,13 @@ static int run_place(struct jobs *j, const struct disc_rank *r, uid_t uid, uint3
 			found = i;
 		same += j->runs[i].used && j->runs[i].uid == uid;
 	}
-	if (found < 0)
+	if (found < 0) {
 		found = run_before(j, r, root);
-	if (found >= 0) {
-		if (uid != NO_UID)
+		if (found >= 0 && uid != NO_UID && may_become(j, found, root, uid))
 			j->runs[found].uid = uid;
-		return found;
 	}
+	if (found >= 0 || uid == NO_UID)
+		return found;
 	if (unused < 0 || same >= view_share(uid, VIEW_RUNS_MAX)) {
 		leave_out(j, r->run_id, uid, -2, &j->dropped_runs);
 		return -1;
@@ -261,6 +274,8 @@ static int take_ranks(struct jobs *j, const struct notes *n, const struct world 
 		if (*place >= 0) {
 			j->ranks[*place].seen = true;
 			j->ranks[*place].root = x->id;
+			if (x->uid != NO_UID)
+				j->ranks[*place].uid = x->uid;
 			j->ranks[*place].ended_ns = 0;
 		}
 	}

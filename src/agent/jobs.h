@@ -28,6 +28,7 @@ struct job_run {
 struct job_rank {
 	bool used, seen;
 	uint32_t root; /* entity of its first process, as last seen */
+	uid_t uid;     /* of that */
 	struct view_rank
 	    v; /* v.run: place in runs below; v.steps: all that was taken from records so far */
 	int64_t ended_ns; /* 0: it goes on */

@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,17 +118,28 @@ static int sweep(struct notes *n, const struct world *w)
 	return 0;
 }
 
-/* The owner of /proc/PID is its effective user, also where its files belong to root (PR_SET_DUMPABLE). In a
- * captured machine there are no users: all is ours, as its records are. */
+/* Who started it, not in whose name it acts: "Uid:\t1000\t0\t0\t0" (real, effective...) is user 1000's su. Some of those
+ * programs (sudo) then become root altogether, with an environment that anybody gave them: what has the bit is nobody's. No
+ * training has it. In a captured machine there are no users: all is ours, as its records are. */
 static uid_t user_of(const struct notes *n, int64_t pid)
 {
-	char path[48];
+	char path[48], text[1024];
+	struct scan s;
 	struct stat st;
+	uint64_t real;
+	ssize_t got;
 
 	if (!n->host->live)
 		return geteuid();
-	snprintf(path, sizeof(path), "proc/%lld", (long long)pid);
-	return fstatat(n->host->root, path, &st, 0) == 0 ? st.st_uid : NO_UID;
+	snprintf(path, sizeof(path), "proc/%lld/exe", (long long)pid);
+	if (fstatat(n->host->root, path, &st, 0) == 0 && st.st_mode & S_ISUID)
+		return NO_UID;
+	snprintf(path, sizeof(path), "proc/%lld/status", (long long)pid);
+	got = io_read(n->host->root, path, text, sizeof(text));
+	if (got <= 0 || !scan_key(scan_of(text, (size_t)got), "Uid", &s) || !scan_u64(&s, &real) ||
+	    real >= NO_UID)
+		return NO_UID;
+	return (uid_t)real;
 }
 
 static void read_environ(struct notes *n, struct note *x)

@@ -183,6 +183,8 @@ static void find_pids(struct record_news *n, struct record *record)
 static int open_offered(const struct record_news *n, struct record **ret)
 {
 	struct stat st;
+	uid_t owner;
+	int r;
 
 	if (lstat(n->path, &st) < 0)
 		return -errno;
@@ -190,7 +192,18 @@ static int open_offered(const struct record_news *n, struct record **ret)
 		return -EPERM;
 	if (n->uid == geteuid() && run_file_is_ours(n->path))
 		return record_open(n->path, ret, NULL);
-	return record_open_others(n->path, ret, NULL);
+	r = record_open_others(n->path, ret, NULL);
+	if (r < 0)
+		return r;
+	/* Its name may have come to mean another file since. And what is counted is never taken back: a file that is being
+	 * written to is for the next look. */
+	if (record_owner(*ret, &owner) < 0 || owner != n->uid)
+		r = -EPERM;
+	else if (record_is_mixed(*ret))
+		r = -EAGAIN;
+	if (r < 0)
+		record_close(*ret);
+	return r;
 }
 
 int record_look(struct record_news *n, struct record_cursor *c, bool judge_now, bool judge_end)

@@ -156,13 +156,17 @@ static int run_sql(struct cli *cli, void *options, const struct opt_rest *rest)
 	char path[PATH_MAX];
 	struct record *record;
 	struct err e = { 0 };
+	bool mixed;
 	int status;
 
 	if (o->common.json && o->csv)
 		return cli_usage(cli, "--json or --csv, not both");
 	if (store_find(run, path, sizeof(path), &e) < 0 || judge_open(cli, path, &record, &e) < 0)
 		return cli_fail(cli, &e);
+	mixed = record_is_mixed(record); /* which was said */
 	status = run_query(cli, record_db(record), sql, format);
+	if (!mixed && record_is_mixed(record))
+		judge_say_remark(cli, path, record);
 	record_close(record);
 	return status;
 }

@@ -74,6 +74,7 @@ static int judge_record(struct cli *cli, const char *path, struct judge_part par
 			struct err *e)
 {
 	char why[80];
+	bool mixed;
 	int r = judge_open(cli, path, &j->record, e);
 
 	if (r < 0)
@@ -86,7 +87,10 @@ static int judge_record(struct cli *cli, const char *path, struct judge_part par
 	r = narrow(&j->window, part, e);
 	if (r < 0)
 		return r;
+	mixed = record_is_mixed(j->record); /* which was said */
 	r = explain_record(cli, j);
+	if (!mixed && record_is_mixed(j->record))
+		judge_say_remark(cli, path, j->record);
 	return r < 0 ? err_set(e, r, "cannot explain '%s': %s", path, err_name(r, why, sizeof(why)))
 		     : 0;
 }

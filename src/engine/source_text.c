@@ -3,15 +3,12 @@
 
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "engine/source_open.h"
 #include "explain/activity.h"
 #include "explain/keeps/keeps.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,9 +18,7 @@ enum {
 	WAITING_MAX = 4096,
 	FILES_MAX = 8, /* kept in memory: a stack visits few files at a time */
 	FILE_BYTES_MAX = 2 << 20,
-	PATH_BYTES = 1024,
 	STACK_BYTES = 64 << 10,
-	LOCKS_MAX = 1 << 20,
 	STOP_MS = 50,
 	SCANNED_MAX = 32, /* files that are looked through for lines that keep something */
 };
@@ -49,9 +44,19 @@ struct kept {
 struct source_file {
 	char *path;
 	pid_t pid;
+	int64_t started_ns; /* another process may have the same id later, and other rights */
 	char *text;
 	size_t n;
+	dev_t device;
+	ino_t inode;
 	unsigned used;
+};
+
+/* Two containers may each have a "/app/train.py" of their own. */
+struct scanned {
+	char *path;
+	dev_t device;
+	ino_t inode;
 };
 
 struct source_text {
@@ -66,7 +71,7 @@ struct source_text {
 	VEC(struct kept) kept;
 	size_t first_kept;
 	/* The thread's own. */
-	VEC(char *) scanned;
+	VEC(struct scanned) scanned;
 	struct source_file files[FILES_MAX];
 	unsigned clock;
 };
@@ -81,7 +86,7 @@ static void source_free(struct source_text *s)
 		free(s->kept.v[i].file);
 	vec_done(&s->kept);
 	for (size_t i = 0; i < s->scanned.n; i++)
-		free(s->scanned.v[i]);
+		free(s->scanned.v[i].path);
 	vec_done(&s->scanned);
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		free(s->files[i].path);
@@ -93,90 +98,40 @@ static void source_free(struct source_text *s)
 	free(s);
 }
 
-/* Opening a file breaks the lease another process has on it, by a signal that kills who did not expect it.
- * "1: LEASE  ACTIVE    WRITE 4711 fe:00:393218 0 EOF". */
-static bool is_leased(const struct stat *st)
-{
-	size_t n = 0;
-	int error = 0;
-	auto_free char *text = io_slurp(AT_FDCWD, "/proc/locks", LOCKS_MAX, &n, &error);
-	char inode[32];
-
-	if (!text)
-		return error == -EFBIG; /* not to be known: better no source */
-	snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)st->st_ino);
-	for (char *at = text; (at = strstr(at, "LEASE")); at++) {
-		char *end = strchrnul(at, '\n'), *found = strstr(at, inode);
-
-		if (found && found < end)
-			return true;
-	}
-	return false;
-}
-
-/* Opens what was found for reading: only a plain file that is no newer than the process. */
-static int open_found(int found, int64_t started_ns, size_t *ret_size)
+static char *read_source(const struct question *q, struct source_file *f)
 {
 	struct stat st;
-	char path[40];
+	auto_close int fd = source_open_as(q->pid, q->file, q->started_ns, FILE_BYTES_MAX, &st);
+	auto_free char *text = fd >= 0 ? malloc((size_t)st.st_size + 1) : NULL;
+	ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;
 
-	if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > FILE_BYTES_MAX ||
-	    st.st_mtim.tv_sec > started_ns / NS_PER_S || is_leased(&st))
-		return -1;
-	*ret_size = (size_t)st.st_size;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
-static char *read_whole(int found, int64_t started_ns, size_t *ret_n)
-{
-	size_t size = 0;
-	int fd = open_found(found, started_ns, &size);
-	char *text = fd >= 0 ? malloc(size + 1) : NULL;
-	ssize_t n = text ? read(fd, text, size) : -1;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		free(text);
+	if (n < 0)
 		return NULL;
-	}
-	*ret_n = (size_t)n;
-	return text;
-}
-
-/* As the process sees it: its root, or its working folder for a relative path. */
-static char *read_source(const struct question *q, size_t *ret_n)
-{
-	bool absolute = q->file[0] == '/';
-	char folder[64];
-	char *text;
-	int fd;
-
-	snprintf(folder, sizeof(folder), "/proc/%d/%s", (int)q->pid, absolute ? "root" : "cwd");
-	fd = io_find(folder, q->file, absolute);
-	if (fd < 0)
-		return NULL;
-	text = read_whole(fd, q->started_ns, ret_n);
-	close(fd);
-	return text;
+	f->n = (size_t)n;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	return steal_ptr(&text);
 }
 
 /* Is it a file of the program's own that was not looked through yet? Notes that it was. */
 static bool is_to_scan(struct source_text *s, const struct source_file *f)
 {
-	char **slot;
+	struct scanned *slot;
 
 	if (!f->text || s->scanned.n >= SCANNED_MAX ||
 	    place_is_library(&(struct place){ .kind = PLACE_PYTHON, .file = f->path }))
 		return false;
 	for (size_t i = 0; i < s->scanned.n; i++)
-		if (strcmp(s->scanned.v[i], f->path) == 0)
+		if (s->scanned.v[i].device == f->device && s->scanned.v[i].inode == f->inode &&
+		    strcmp(s->scanned.v[i].path, f->path) == 0)
 			return false;
 	slot = vec_push(&s->scanned);
-	if (slot && !(*slot = strdup(f->path)))
+	if (!slot)
+		return false;
+	*slot = (struct scanned){ strdup(f->path), f->device, f->inode };
+	if (!slot->path)
 		s->scanned.n--;
-	return slot && *slot;
+	return slot->path != NULL;
 }
 
 static void look_through(struct source_text *s, const struct source_file *f)
@@ -205,7 +160,8 @@ static const struct source_file *file_of(struct source_text *s, const struct que
 	for (size_t i = 0; i < FILES_MAX; i++) {
 		struct source_file *f = &s->files[i];
 
-		if (f->path && f->pid == q->pid && strcmp(f->path, q->file) == 0) {
+		if (f->path && f->pid == q->pid && f->started_ns == q->started_ns &&
+		    strcmp(f->path, q->file) == 0) {
 			f->used = s->clock;
 			return f;
 		}
@@ -214,9 +170,12 @@ static const struct source_file *file_of(struct source_text *s, const struct que
 	}
 	free(oldest->path);
 	free(oldest->text);
-	*oldest = (struct source_file){ .path = strdup(q->file), .pid = q->pid, .used = s->clock };
+	*oldest = (struct source_file){ .path = strdup(q->file),
+					.pid = q->pid,
+					.started_ns = q->started_ns,
+					.used = s->clock };
 	if (oldest->path)
-		oldest->text = read_source(q, &oldest->n);
+		oldest->text = read_source(q, oldest);
 	if (oldest->text)
 		look_through(s, oldest);
 	return oldest;
@@ -343,11 +302,11 @@ void source_text_ask(struct source_text *s, uint32_t place, pid_t pid, int64_t s
 {
 	struct question *q = NULL;
 
-	size_t n = strnlen(file, PATH_BYTES);
+	size_t n = strnlen(file, SOURCE_PATH_BYTES);
 
 	/* "<string>", "<frozen importlib._bootstrap>" are no files; and what a program calls its code is
 	 * its own affair: only what is named as Python source is looked at, not "/etc/shadow". */
-	if (!s || line <= 0 || n < 4 || n >= PATH_BYTES || strcmp(file + n - 3, ".py") != 0)
+	if (!s || line <= 0 || n >= SOURCE_PATH_BYTES || !source_is_named(file))
 		return;
 	pthread_mutex_lock(&s->lock);
 	if (s->questions.n - s->first < WAITING_MAX)

@@ -4,7 +4,8 @@
  * `loss.item()`, which have no Python frame of their own. Source files may lie on storage that hangs, so
  * a thread of its own reads them; nobody ever waits for it, and one that is stuck is left behind.
  *
- * A file that was changed after the process started is not what runs: its lines are not told.
+ * A file that was changed after the process started is not what runs: its lines are not told. Nor are those of a file
+ * that the process itself could not read (engine/source_open.h).
  *
  * A file of the program's own is also looked through, once, for lines that keep something of every step
  * (explain/keeps/keeps.h): one to three million instructions for a script of one to three hundred lines.

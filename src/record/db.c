@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/db.h"
+#include "record/as_is.h"
 #include "record/sqlite_api.h"
 
 #include "base/auto.h"
@@ -185,16 +186,17 @@ int db_open_hostile(const char *path, enum db_mode mode, struct sqlite3 **ret)
 		    (mode == DB_FINALISE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY);
 	bool as_is = mode == DB_READ_AS_IS;
 	auto_free char *name = as_is ? as_is_uri(path) : db_path(path);
+	const char *vfs = as_is ? as_is_vfs() : NULL;
 	struct sqlite3 *db = NULL;
 	int r;
 
-	if (!name)
+	if (!name || (as_is && !vfs))
 		return -ENOMEM;
 	if (as_is)
 		flags |= SQLITE_OPEN_URI | SQLITE_OPEN_NOFOLLOW;
 	if (sqlite3_hard_heap_limit64(-1) == 0)
 		(void)sqlite3_hard_heap_limit64(HEAP_MOST);
-	if (sqlite3_open_v2(name, &db, flags, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(name, &db, flags, vfs) != SQLITE_OK) {
 		r = db ? db_errno(db) : -ENOMEM;
 		sqlite3_close(db);
 		return r;

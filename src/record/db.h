@@ -40,7 +40,7 @@ void db_stmt_done(struct sqlite3_stmt **s);
 /* How to open: reading never writes, makes no file and no checkpoint. */
 enum db_mode {
 	DB_READ,
-	DB_READ_AS_IS, /* without its -wal and -shm (immutable), and no link in its path is followed */
+	DB_READ_AS_IS, /* without its -wal and -shm (immutable), nothing but a plain file, and no link in its path (as_is.h) */
 	DB_FINALISE,
 };
 /* Opens what may be anybody's file: whatever its schema holds, no trigger runs, no view or index

@@ -40,7 +40,9 @@ double run_file_age(const char *path)
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(side, sizeof(side), "%s%s", path, i ? "-wal" : "");
-		if (stat(side, &st) == 0 && st.st_mtim.tv_sec * NS_PER_S > newest)
+		/* its owner may have set it to any number of seconds */
+		if (stat(side, &st) == 0 && st.st_mtim.tv_sec < INT64_MAX / NS_PER_S &&
+		    st.st_mtim.tv_sec > newest / NS_PER_S)
 			newest = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
 	}
 	return newest ? (double)(now - newest) / 1e9 : 1e9;
@@ -204,9 +206,12 @@ static int open_with_log(const char *path, const char *full, struct run_file *f,
 	run_file_close(f);
 	if (r != -EBADMSG && r != -EPROTO && r != -ENOMEM && r != -EACCES &&
 	    open_as_is(path, full, 0, f, NULL) >= 0) {
-		snprintf(f->remark, sizeof(f->remark),
-			 "its folder cannot be written, so what is still in its -wal file was"
-			 " left out: copy both to a folder of your own to see all of it");
+		f->remark[0] = '\0';
+		if (has_log(full))
+			snprintf(f->remark, sizeof(f->remark),
+				 "its folder cannot be written, so what is still in its -wal file "
+				 "was left out: copy both to a folder of your own to see all of "
+				 "it");
 		return 0;
 	}
 	if (e && !e->code)

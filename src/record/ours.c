@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/ours.h"
 
+#include "base/auto.h"
 #include "base/io.h"
 #include "base/scan.h"
 #include "base/text.h"
@@ -14,8 +15,9 @@
 #include <unistd.h>
 
 enum {
-	LINKS_MOST = 40,  /* in one path, as the kernel has it */
-	UNMAPPED = 65534, /* /proc/sys/kernel/overflowuid, which nobody changes */
+	LINKS_MOST = 40,    /* in one path, as the kernel has it */
+	UNMAPPED = 65534,   /* /proc/sys/kernel/overflowuid, which nobody changes */
+	MAP_MOST = 1 << 16, /* 340 lines, Linux 4.15 */
 };
 
 /* A group of one's own is what many systems give every user with a umask of 002; root has no such thing. */
@@ -44,24 +46,37 @@ static bool is_trusted(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-/* Is every user of this machine one of this user namespace? /proc/self/uid_map: "         0          0 4294967295". */
-static bool all_are_mapped(void)
+bool run_file_map_has(const char *map, size_t n, uint64_t uid)
 {
-	char text[128];
-	ssize_t n = io_read(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text));
-	struct scan s = scan_of(text, n > 0 ? (size_t)n : 0);
+	struct scan text = scan_of(map, n), s;
 	uint64_t inside, outside, count;
+	bool any = false;
 
-	if (!scan_u64(&s, &inside) || !scan_u64(&s, &outside) || !scan_u64(&s, &count))
-		return true;
-	return inside == 0 && outside == 0 && count == UINT32_MAX;
+	while (scan_line(&text, &s)) {
+		if (!scan_u64(&s, &inside) || !scan_u64(&s, &outside) || !scan_u64(&s, &count))
+			return true;
+		if (uid >= inside && uid - inside < count)
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+/* Is it a user of this user namespace like any other, who can own things? */
+static bool is_mapped(uid_t uid)
+{
+	size_t n = 0;
+	int error;
+	auto_free char *map = io_slurp(AT_FDCWD, "/proc/self/uid_map", MAP_MOST, &n, &error);
+
+	return !map || run_file_map_has(map, n, uid);
 }
 
 /* The same for folders above and links on the way: in a container without root's own user, what is root's belongs to
- * nobody. */
+ * nobody. Where nobody is a user of the container, it may as well be that user's. */
 static bool may_lead(uid_t uid)
 {
-	return is_trusted(uid) || (uid == UNMAPPED && !all_are_mapped());
+	return is_trusted(uid) || (uid == UNMAPPED && !is_mapped(UNMAPPED));
 }
 
 /* Can nobody swap a folder above this one? */

@@ -8,6 +8,8 @@
 #define SPOTTER_RECORD_OURS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Is it a file of ours, in a folder that only we can write, and can nobody swap a folder above it? The path is absolute
  * and has no links in it (realpath). */
@@ -20,5 +22,9 @@ bool run_file_is_safe(const char *full);
 /* The path without links in it, as realpath() gives it, into PATH_MAX bytes. 0 or -errno; root, who can read anything,
  * follows no link that another user made: -EPERM. */
 int run_file_resolve(const char *path, char *ret);
+
+/* Does a map of users have this one? "         0     100000      65536\n" is first inside, first outside, how many; true also
+ * for what is no such map. */
+bool run_file_map_has(const char *map, size_t n, uint64_t uid);
 
 #endif

@@ -81,7 +81,7 @@ struct record {
 	struct stack_shelf stacks;
 	struct mark_shelf marks;
 	unsigned damaged; /* blocks that could not be read and were left out */
-	char remark[280];
+	char remark[400];
 	void (*on_read)(void *arg);
 	void *on_read_arg;
 };

@@ -3,18 +3,25 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "record/as_is.h"
 #include "record/db.h"
 #include "record/read.h"
 #include "record/sqlite_api.h"
 #include "record/vtab.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { TORN_TRIES = 5, TORN_PAUSE_MS = 20 };
+enum {
+	TORN_TRIES = 5, /* of a file that cannot be read for it */
+	MIXED_TRIES = 2,
+	OTHERS_TRIES = 1, /* of either, for who has many others to look at */
+	TORN_PAUSE_MS = 20,
+};
 
 static int stat_op(void *src, enum metric_id m, uint32_t entity, int64_t from, int64_t to,
 		   struct series_stat *ret)
@@ -160,7 +167,9 @@ static int64_t stamp_of(const char *path)
 
 	if (stat(path, &st) < 0)
 		return 0;
-	return (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec + (int64_t)st.st_size;
+	/* its owner may have set it to any number of seconds */
+	return (int64_t)((uint64_t)st.st_mtim.tv_sec * (uint64_t)NS_PER_S +
+			 (uint64_t)st.st_mtim.tv_nsec + (uint64_t)st.st_size);
 }
 
 static int open_with(const char *path, enum run_file_how how, struct record **ret, struct err *e)
@@ -200,34 +209,66 @@ static void pause_a_moment(void)
 	nanosleep(&(struct timespec){ .tv_nsec = TORN_PAUSE_MS * NS_PER_MS }, NULL);
 }
 
-/* Who reads a file as it is may see it while its recorder moves the log into it: half old, half new. */
-static bool was_torn(const char *path, int error, int64_t before, int *tries)
+bool record_is_mixed(const struct record *r)
 {
-	if (error != -EBADMSG || stamp_of(path) == before || ++*tries > TORN_TRIES)
-		return false;
-	pause_a_moment();
-	return true;
+	struct as_is_state now;
+
+	return r->file.as_is && as_is_state(r->file.db, &now) == 0 && now.mixed;
 }
 
-int record_open(const char *path, struct record **ret, struct err *e)
+int record_owner(const struct record *r, uid_t *ret)
 {
+	struct as_is_state now;
+	int got = as_is_state(r->file.db, &now);
+
+	if (got == 0)
+		*ret = now.owner;
+	return got;
+}
+
+/* Who reads a file as it is may see it while its recorder moves the log into it: half old, half new. SQLite may notice, or
+ * take it for a file like any other. Is another look worth it? r: what it gave, NULL without. */
+static bool was_torn(const char *path, int error, const struct record *r, int64_t before, int tries,
+		     int most)
+{
+	bool torn = error == -EBADMSG && tries < most && stamp_of(path) != before;
+	bool mixed = error >= 0 && tries < most && tries < MIXED_TRIES && record_is_mixed(r);
+
+	if (torn || mixed)
+		pause_a_moment();
+	return torn || mixed;
+}
+
+static int open_whole(const char *path, enum run_file_how how, int most, struct record **ret,
+		      struct err *e)
+{
+	struct record *record = NULL;
 	struct err why;
 	int64_t before;
 	int r, tries = 0;
 
 	do {
+		record_close(record);
+		record = NULL;
 		why = (struct err){ 0 };
 		before = stamp_of(path);
-		r = open_with(path, RUN_FILE_CLOSE, ret, &why);
-	} while (r < 0 && was_torn(path, r, before, &tries));
+		r = open_with(path, how, &record, &why);
+	} while (was_torn(path, r, record, before, tries++, most));
 	if (r < 0 && e && !e->code)
 		*e = why;
+	if (r >= 0)
+		*ret = record;
 	return r;
+}
+
+int record_open(const char *path, struct record **ret, struct err *e)
+{
+	return open_whole(path, RUN_FILE_CLOSE, TORN_TRIES, ret, e);
 }
 
 int record_open_others(const char *path, struct record **ret, struct err *e)
 {
-	return open_with(path, RUN_FILE_ANYBODYS, ret, e);
+	return open_whole(path, RUN_FILE_ANYBODYS, OTHERS_TRIES, ret, e);
 }
 
 int record_open_writing(const char *path, struct record **ret, struct err *e)
@@ -281,7 +322,7 @@ static int refresh_as_is(struct record *r)
 
 	do {
 		before = stamp_of(r->path);
-		if (!before || before == r->data_version)
+		if (!before || (before == r->data_version && !record_is_mixed(r)))
 			return load(r); /* its recorder may have died */
 		r->data_version = before;
 		stacks_stale(r);
@@ -290,7 +331,7 @@ static int refresh_as_is(struct record *r)
 		ret = reopen(r);
 		if (ret >= 0)
 			ret = load(r);
-	} while (ret < 0 && was_torn(r->path, ret, before, &tries));
+	} while (was_torn(r->path, ret, r, before, tries++, TORN_TRIES));
 	return ret;
 }
 
@@ -371,11 +412,16 @@ const char *record_verdict(struct record *r)
 const char *record_remark(struct record *r)
 {
 	unsigned damaged = r->chunk.damaged + r->stacks.damaged;
+	const char *mixed = record_is_mixed(r)
+				? "it was written to while it was read, so figures may be of two "
+				  "moments"
+				: "";
+	char blocks[64] = "";
 
 	if (damaged)
-		snprintf(r->remark, sizeof(r->remark), "%u damaged blocks were left out%s%s",
-			 damaged, r->file.remark[0] ? "; " : "", r->file.remark);
-	else
-		snprintf(r->remark, sizeof(r->remark), "%s", r->file.remark);
+		snprintf(blocks, sizeof(blocks), "%u damaged blocks were left out", damaged);
+	snprintf(r->remark, sizeof(r->remark), "%s%s%s%s%s", blocks,
+		 blocks[0] && r->file.remark[0] ? "; " : "", r->file.remark,
+		 mixed[0] && (blocks[0] || r->file.remark[0]) ? "; " : "", mixed);
 	return r->remark;
 }

@@ -8,6 +8,8 @@
 
 #include "model/window.h"
 
+#include <sys/types.h>
+
 struct err;
 struct record;
 struct sqlite3;
@@ -31,6 +33,10 @@ struct sqlite3 *record_db(struct record *r);
 /* Calls fn now and then while something is read, for views of progress; NULL: nobody. */
 void record_on_read(struct record *r, void (*fn)(void *arg), void *arg);
 int64_t record_bytes(const struct record *r);
+/* Read as it is, and written to since it was opened: figures may be of two moments. Worth asking again after reading. */
+bool record_is_mixed(const struct record *r);
+/* Whose file was opened, where it is read as it is: 0, or -ENOTSUP. */
+int record_owner(const struct record *r, uid_t *ret);
 /* What a person should know about this file ("3 damaged blocks were left out"), "" nothing. */
 const char *record_remark(struct record *r);
 /* Verdict JSON stored in the file, or NULL. Borrowed. */

@@ -37,35 +37,9 @@ static void collect(const struct stack_book *b, struct kept_lines *c)
 	}
 }
 
-enum kept_seen kept_on_stack(const struct stack_book *b, uint32_t node, const struct kept_line *k)
-{
-	uint32_t places[STACK_DEPTH_MAX];
-	size_t n = stack_book_walk(b, node, places, STACK_DEPTH_MAX);
-	enum kept_seen seen = KEPT_NOT;
-	bool called = false; /* code of the program's own is inside of it */
-
-	for (size_t i = 0; i < n; i++) {
-		const struct place *p = stack_book_find_place(b, places[i]);
-		enum kept_seen as = KEPT_AROUND;
-
-		if (!p || p->kind != PLACE_PYTHON || !p->file)
-			continue;
-		/* a forked process still has the frames of its parent below its own */
-		if (strstr(p->file, "/multiprocessing/process.py"))
-			break;
-		/* texts of a book are each once */
-		if (p->file == k->file && p->line >= k->keep.from && p->line <= k->keep.to) {
-			if (p->line == k->keep.line)
-				as = called ? KEPT_CALLS : KEPT_ITSELF;
-			seen = as > seen ? as : seen;
-		}
-		called |= !place_is_library(p);
-	}
-	return seen;
-}
-
 /* What share of a thread's time the lines were on its stack. */
-static void look_at(const struct activity *a, const struct act_thread *t, struct kept_lines *c)
+static void look_at(const struct activity *a, const struct act_thread *t,
+		    const struct kept_nodes *nodes, struct kept_lines *c)
 {
 	double all = 0;
 
@@ -74,14 +48,17 @@ static void look_at(const struct activity *a, const struct act_thread *t, struct
 		all += a->rows.v[r].importing || !a->rows.v[r].leaf ? 0 : a->rows.v[r].seconds;
 	for (size_t i = 0; i < c->n && t->samples >= SAMPLES_LEAST && all > 0; i++) {
 		struct kept_line *k = &c->v[i];
+		uint64_t bit = UINT64_C(1) << i;
 		double in = 0, at = 0, calls = 0;
 
 		for (size_t r = t->row; r < t->row + t->n_rows; r++) {
-			enum kept_seen seen = kept_on_stack(a->book, a->rows.v[r].node, k);
+			const struct kept_node *n = kept_node_of(nodes, a->rows.v[r].node);
+			double seconds = a->rows.v[r].seconds;
 
-			in += seen != KEPT_NOT ? a->rows.v[r].seconds : 0;
-			at += seen == KEPT_ITSELF ? a->rows.v[r].seconds : 0;
-			calls += seen == KEPT_CALLS ? a->rows.v[r].seconds : 0;
+			in += n->in & bit ? seconds : 0;
+			at += n->itself & bit ? seconds : 0;
+			/* a line that calls itself may be both */
+			calls += n->calls & ~n->itself & bit ? seconds : 0;
 		}
 		if (in / all > k->share)
 			k->thread = t->id;
@@ -170,6 +147,7 @@ static void choose(const struct scene *s, struct facts *f, enum fact_id id, uint
 {
 	const struct activity *a = &s->activity;
 	auto_free struct kept_lines *c = a->any && a->book ? calloc(1, sizeof(*c)) : NULL;
+	auto_done(kept_nodes) struct kept_nodes nodes = { 0 };
 	size_t n, close = 0;
 
 	if (!c) {
@@ -177,11 +155,13 @@ static void choose(const struct scene *s, struct facts *f, enum fact_id id, uint
 		return;
 	}
 	collect(a->book, c);
+	if (kept_nodes_open(&nodes, a->book, c) < 0)
+		c->n = 0;
 	for (size_t i = 0; i < a->threads.n && c->n; i++)
 		if (is_asked(s, &a->threads.v[i], process, of))
-			look_at(a, &a->threads.v[i], c);
+			look_at(a, &a->threads.v[i], &nodes, c);
 	if (of == KEPT_OF_PROCESS)
-		kept_when(s, process, c);
+		kept_when(s, process, &nodes, c);
 	n = rank(c, of);
 	while (close < n && c->v[close].score >= c->v[0].score - CLOSE)
 		close++;

@@ -13,8 +13,9 @@ enum { READINGS_MAX = 1 << 17, STRETCHES_LEAST = 3 };
 static const int64_t second_ns = 1000000000;
 
 static const double in_least = 0.7, out_most = 0.3; /* of a second: the loop ran, or did not */
-static const double uneven_least = 3;               /* times as fast */
-static const double bytes_least = 8 << 20;          /* in all */
+static const double share_least = 0.05, share_most = 0.95; /* of all the time: it takes turns */
+static const double uneven_least = 3;                      /* times as fast */
+static const double bytes_least = 8 << 20;                 /* in all */
 
 struct sums {
 	double in_bytes, in_s, out_bytes, out_s;
@@ -27,8 +28,10 @@ struct reading {
 };
 
 struct watch {
-	const struct stack_book *book;
-	struct kept_lines *c;
+	const struct kept_nodes *nodes;
+	const struct kept_lines *c;
+	uint8_t asked[KEPT_LINES_MAX]; /* lines whose loop runs now and then: which, and how many */
+	size_t n_asked;
 	VEC(struct reading) readings; /* of the memory of the process, in order of time */
 	size_t at;                    /* the last one before the slice */
 	struct sums sums[KEPT_LINES_MAX];
@@ -64,7 +67,9 @@ static bool take(const struct stack_slice *slice, void *arg)
 		return true;
 	/* what is given back is not held against what was taken elsewhere */
 	bytes = fmax(bytes, 0);
-	for (size_t i = 0; i < x->c->n; i++) {
+	for (size_t a = 0; a < x->n_asked; a++) {
+		size_t i = x->asked[a];
+		uint64_t bit = UINT64_C(1) << i;
 		double in = 0, all = 0, share;
 
 		for (size_t k = 0; k < slice->n; k++) {
@@ -73,9 +78,7 @@ static bool take(const struct stack_slice *slice, void *arg)
 			if (r->entity != x->c->v[i].thread || r->weight_ns <= 0)
 				continue;
 			all += (double)r->weight_ns;
-			in += kept_on_stack(x->book, r->node, &x->c->v[i]) != KEPT_NOT
-				  ? (double)r->weight_ns
-				  : 0;
+			in += kept_node_of(x->nodes, r->node)->in & bit ? (double)r->weight_ns : 0;
 		}
 		share = all > 0 ? in / all : NAN;
 		if (share >= in_least) {
@@ -91,15 +94,16 @@ static bool take(const struct stack_slice *slice, void *arg)
 	return true;
 }
 
-void kept_when(const struct scene *s, uint32_t process, struct kept_lines *c)
+void kept_when(const struct scene *s, uint32_t process, const struct kept_nodes *nodes,
+	       struct kept_lines *c)
 {
-	struct watch x = { .book = s->activity.book, .c = c };
+	struct watch x = { .nodes = nodes, .c = c };
 	const struct window *w = &s->steady;
-	bool any = false;
 
 	for (size_t i = 0; i < c->n; i++)
-		any |= c->v[i].share > 0.05 && c->v[i].share < 0.95;
-	if (any)
+		if (c->v[i].share > share_least && c->v[i].share < share_most)
+			x.asked[x.n_asked++] = (uint8_t)i;
+	if (x.n_asked)
 		w->ops->each(w->src, M_PROC_RSS, process, w->from_ns, w->to_ns, second_ns, note,
 			     &x);
 	if (x.readings.n)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/keeps/birth.h"
 
+/* How often the bytes of a statement are looked at, about, if it has the name: it is taken apart then. And what a step
+ * costs beside that, in bytes. */
+enum { TIMES_WITH_NAME = 8, STEP_BYTES = 16 };
+
 static enum made_as made_as(struct span v)
 {
 	if (!v.n)
@@ -22,9 +26,15 @@ static enum made_as made_as(struct span v)
 static size_t next_assignment(const struct py_source *s, struct span name, size_t from,
 			      struct span *ret_value)
 {
-	for (; from < s->statements.n; from++)
-		if (span_assigns(span_of(&s->statements.v[from]), name, ret_value))
+	for (; from < s->statements.n; from++) {
+		struct span all = span_of(&s->statements.v[from]);
+
+		if (!py_look(s, all.n + STEP_BYTES))
+			return s->statements.n;
+		if (span_find_name(all, name) && py_look(s, TIMES_WITH_NAME * all.n) &&
+		    span_assigns(all, name, ret_value))
 			break;
+	}
 	return from;
 }
 
@@ -42,9 +52,10 @@ static void find_trims(const struct py_source *s, struct span name, uint32_t def
 	for (size_t i = 0; i < s->statements.n; i++) {
 		const struct py_statement *t = &s->statements.v[i];
 		struct span all = span_of(t), rest;
-		const char *at = span_find_name(all, name);
+		const char *at = py_look(s, all.n + STEP_BYTES) ? span_find_name(all, name) : NULL;
 
-		if (!at || (def && py_def_of(s, t->block) != def))
+		if (!at || !py_look(s, TIMES_WITH_NAME * all.n) ||
+		    (def && py_def_of(s, t->block) != def))
 			continue;
 		rest = (struct span){ at + name.n, (size_t)(all.p + all.n - at) - name.n };
 		b->trimmed |= rest.n > 4 &&
@@ -112,7 +123,8 @@ static int loops_between(const struct py_source *s, uint32_t block, uint32_t mad
 	int n = 0;
 
 	*ret_outer = 0;
-	for (; loop && !py_within(s, made, loop); loop = py_loop_of(s, s->blocks.v[loop].parent)) {
+	for (; loop && py_look(s, SOURCE_DEPTH_MAX) && !py_within(s, made, loop);
+	     loop = py_loop_of(s, s->blocks.v[loop].parent)) {
 		*ret_outer = loop;
 		n++;
 	}

@@ -44,7 +44,8 @@ struct keep {
 	char function[80], text[120]; /* foreign */
 };
 
-/* The best of a file, best first: how many. Any text will do; the time is bounded. */
+/* The best of a file, best first: how many. Any text will do. The time is bounded: of a file that would take longer, the
+ * best of what was looked at by then. */
 size_t keeps_scan(const char *text, size_t n, struct keep ret[KEEPS_OF_FILE]);
 
 /* As the text of a place: "list local 7 50-61 history.append(out)". */

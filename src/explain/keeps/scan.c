@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-/* Uses of a file that are weighed: each goes over the file once. */
-enum { USES_MAX = 100 };
+/* Uses of a file that are weighed: each goes over the file a few times, and once more for each function around it. So
+ * there is a bound on all of that, too: a tenth of a second or two, for a file that was made to take long. */
+enum { USES_MAX = 100, LOOKS_MAX = 20 * 1000 * 1000, BLOCK_BYTES = 8 };
 enum { SCORE_START = 5, SCORE_LEAST = 2, SCORE_MOST = 9 };
 
 static const int weight_score[] = {
@@ -19,6 +20,7 @@ struct scanner {
 	size_t n;
 	bool torch;
 	int uses;
+	size_t left; /* bytes that may still be looked at */
 	struct keep *best;
 	size_t found;
 };
@@ -44,7 +46,8 @@ static void add(struct scanner *x, const struct py_statement *t, struct keep k, 
 	const char *name = "<module>";
 	size_t n = py_name_of(&x->s, def, &name), at = x->found;
 
-	if (k.score < SCORE_LEAST)
+	/* nothing left: what speaks against it may not have been seen */
+	if (k.score < SCORE_LEAST || !x->left)
 		return;
 	k.score = k.score > SCORE_MOST ? SCORE_MOST : k.score;
 	k.line = t->line;
@@ -204,7 +207,7 @@ static void by_decorator(struct scanner *x, const struct py_statement *t)
 	bool keeps = span_is(all, "@cache") || span_is(all, "@functools.cache") ||
 		     (span_has(all, "lru_cache(") && span_has(all, "None"));
 
-	for (uint32_t b = 1; keeps && b < x->s.blocks.n; b++)
+	for (uint32_t b = 1; keeps && b < x->s.blocks.n && py_look(&x->s, BLOCK_BYTES); b++)
 		if (x->s.blocks.v[b].head == head && x->s.blocks.v[b].kind == PY_DEF)
 			add(x, t, (struct keep){ .what = KEEP_CACHE, .score = 6 }, b);
 }
@@ -212,7 +215,7 @@ static void by_decorator(struct scanner *x, const struct py_statement *t)
 /* The method of a data set that loader workers call; 0: it is none. */
 static uint32_t getter_of(const struct scanner *x, uint32_t class)
 {
-	for (uint32_t b = class + 1; class && b < x->s.blocks.n; b++)
+	for (uint32_t b = class + 1; class && b < x->s.blocks.n && py_look(&x->s, BLOCK_BYTES); b++)
 		if (x->s.blocks.v[b].parent == class && x->s.blocks.v[b].kind == PY_DEF &&
 		    (named(x, b, "__getitem__") || named(x, b, "__iter__") ||
 		     named(x, b, "__getitems__")))
@@ -224,21 +227,22 @@ static uint32_t getter_of(const struct scanner *x, uint32_t class)
 static void by_objects(struct scanner *x, const struct py_statement *t, struct span target,
 		       struct span value)
 {
-	uint32_t def = py_def_of(&x->s, t->block),
-		 getter = getter_of(x, py_class_of(&x->s, t->block));
+	uint32_t def = py_def_of(&x->s, t->block), getter = 0;
 	struct keep k = { .what = KEEP_OBJECTS, .score = 4 };
 	bool used = false;
 
-	if (!getter || !named(x, def, "__init__") || !span_begins(target, "self.") ||
-	    x->uses++ >= USES_MAX ||
+	/* what is dear comes last: a class may have thousands of methods, and of these lines */
+	if (!span_begins(target, "self.") || !named(x, def, "__init__") ||
 	    !span_has_any(
 		value,
 		" for "
 		"|list(|sorted(|.tolist(|.split(|.readlines(|json.load|pickle.load|.to_dict(") ||
-	    span_has_any(value, "array(|tensor(|from_numpy("))
+	    span_has_any(value, "array(|tensor(|from_numpy(") || x->uses++ >= USES_MAX ||
+	    !(getter = getter_of(x, py_class_of(&x->s, t->block))))
 		return;
-	for (size_t i = 0; i < x->s.statements.n && !used; i++)
-		used = py_within(&x->s, x->s.statements.v[i].block, getter) &&
+	for (size_t i = 0; i < x->s.statements.n && !used && x->left; i++)
+		used = py_look(&x->s, x->s.statements.v[i].n + BLOCK_BYTES) &&
+		       py_within(&x->s, x->s.statements.v[i].block, getter) &&
 		       span_find_name(span_of(&x->s.statements.v[i]), target);
 	k.score += used ? 1 : -2;
 	k.score += span_has_any(value, "{|dict(|json.load|pickle.load|.to_dict(") ? 2 : 0;
@@ -269,11 +273,12 @@ static void look_at(struct scanner *x, const struct py_statement *t)
 
 size_t keeps_scan(const char *text, size_t n, struct keep ret[KEEPS_OF_FILE])
 {
-	struct scanner x = { .raw = text, .n = n, .best = ret };
+	struct scanner x = { .raw = text, .n = n, .best = ret, .left = LOOKS_MAX };
 
 	if (py_source_read(&x.s, text, n) == 0) {
 		x.torch = memmem(x.s.clean, n, "torch", 5) != NULL;
-		for (size_t i = 0; i < x.s.statements.n; i++)
+		x.s.left = &x.left;
+		for (size_t i = 0; i < x.s.statements.n && x.left; i++)
 			look_at(&x, &x.s.statements.v[i]);
 	}
 	py_source_done(&x.s);

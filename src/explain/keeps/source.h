@@ -42,7 +42,18 @@ struct py_source {
 	size_t n;
 	VEC(struct py_statement) statements;
 	VEC(struct py_block) blocks; /* the first is the module */
+	size_t *left; /* bytes that may still be looked at in all; NULL: any number */
 };
+
+/* Before so many bytes are looked at: false, and nothing more is left, where that would be too many. What was found out
+ * by then is not the whole of it. */
+static inline bool py_look(const struct py_source *s, size_t bytes)
+{
+	if (!s->left)
+		return true;
+	*s->left = *s->left > bytes ? *s->left - bytes : 0;
+	return *s->left > 0;
+}
 
 /* Of a name; letters that are not ASCII count as well. */
 static inline bool py_is_word(char c)

@@ -11,8 +11,10 @@
 #include "model/frame.h"
 #include "small_record.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A machine of a few processes, made up. */
@@ -364,13 +366,124 @@ static void becomes_a_user(void **state)
 	assert_int_equal(m.view.ranks.n, 2);
 	note_of_pid(&m.notes, 4001)->uid = 1000;
 	tick(&m, 1);
+	/* by now all of it is the user's, and so is what is started */
+	born(&m, 4002, 0, 1000, "exp1", 2);
+	tick(&m, 1);
+	assert_int_equal(m.view.runs.n, 1);
+	assert_int_equal(m.view.ranks.n, 3);
 	/* and one whose user cannot be told any more */
 	note_of_pid(&m.notes, 4001)->uid = NO_UID;
 	tick(&m, 1);
 	assert_int_equal(m.view.runs.n, 1);
-	assert_int_equal(m.view.ranks.n, 2);
+	assert_int_equal(m.view.ranks.n, 3);
 	assert_true(has_run(&m, "exp1"));
 	machine_close(&m);
+}
+
+/* One process of a run becomes another user: the run stays whose it was, and that user's others stay outside. */
+static void takes_no_run_over(void **state)
+{
+	struct machine_of m;
+
+	(void)state;
+	machine_open(&m);
+	born(&m, 4000, 0, 0, "exp7", 0);
+	born(&m, 4001, 0, 0, "exp7", 1);
+	tick(&m, 1);
+	note_of_pid(&m.notes, 4001)->uid = 1000;
+	tick(&m, 1);
+	tick(&m, 1);
+	born(&m, 4002, 0, 0, "exp7", 2);
+	tick(&m, 1);
+	assert_int_equal(m.view.runs.n, 1);
+	assert_int_equal(m.view.ranks.n, 3);
+	born(&m, 4003, 0, 1000, "exp7", 3);
+	tick(&m, 1);
+	assert_int_equal(m.view.runs.n, 2);
+	assert_true(has_run(&m, "exp7") && has_run(&m, "exp7~1000"));
+	assert_int_equal(rank_row(&m, "exp7~1000", 3)->use[VIEW_TRAINER].processes, 1);
+	machine_close(&m);
+}
+
+/* Nobody knows whose it is: it is in no run, neither one that is there nor its own, which others would join. */
+static void of_nobody_known(void **state)
+{
+	struct machine_of m;
+
+	(void)state;
+	machine_open(&m);
+	born(&m, 4000, 0, 0, "exp1", 0);
+	born(&m, 4001, 0, NO_UID, "exp1", 1);
+	born(&m, 4002, 0, NO_UID, "exp2", 0);
+	tick(&m, 1);
+	assert_int_equal(m.view.runs.n, 1);
+	assert_int_equal(m.view.ranks.n, 1);
+	assert_true(has_run(&m, "exp1"));
+	machine_close(&m);
+}
+
+static void put_file(int folder, const char *name, const char *text, mode_t mode)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+/* A program that acts for another user is of whoever started it; one whose file has the bit for it may have become that user
+ * altogether, and is nobody's. */
+static void whose_a_process_is(void **state)
+{
+	static const struct {
+		const char *uids;
+		mode_t exe;
+		uid_t uid;
+	} cases[] = {
+		{ "1000\t1000\t1000\t1000", 0755, 1000 },
+		{ "1000\t0\t0\t0", 0755, 1000 },
+		{ "0\t1000\t1000\t1000", 0755, 0 },
+		{ "0\t0\t0\t0", 04755, NO_UID },
+		{ "", 0755, NO_UID },
+	};
+	const char *top = getenv("TMPDIR");
+	char folder[200], status[128];
+	struct machine_of m;
+	struct host host = { .live = true };
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/spotter-users.XXXXXX", top ? top : "/tmp");
+	assert_non_null(mkdtemp(folder));
+	host.root = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_true(host.root >= 0);
+	assert_int_equal(mkdirat(host.root, "proc", 0700), 0);
+	assert_int_equal(mkdirat(host.root, "proc/4000", 0700), 0);
+	put_file(host.root, "proc/4000/environ", "", 0600);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(status, sizeof(status), "Name:\tUid:\nUmask:\t0022\nUid:\t%s\nGid:\t1\n",
+			 cases[i].uids);
+		put_file(host.root, "proc/4000/status", status, 0600);
+		put_file(host.root, "proc/4000/exe", "", cases[i].exe);
+		machine_open(&m);
+		born(&m, 4000, 0, 0, "exp1", 0);
+		vec_done(&m.notes.v);
+		map_done(&m.notes.by_id);
+		map_done(&m.notes.by_pid);
+		notes_open(&m.notes, &host);
+		assert_int_equal(notes_tick(&m.notes, &m.world, &m.frame, NULL), 0);
+		assert_int_equal(note_of_pid(&m.notes, 4000)->uid, cases[i].uid);
+		machine_close(&m);
+	}
+	static const char *const files[] = { "environ", "status", "exe" };
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(status, sizeof(status), "proc/4000/%s", files[i]);
+		assert_int_equal(unlinkat(host.root, status, 0), 0);
+	}
+	assert_int_equal(unlinkat(host.root, "proc/4000", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(host.root, "proc", AT_REMOVEDIR), 0);
+	close(host.root);
+	assert_int_equal(rmdir(folder), 0);
 }
 
 /* An id as long as they get, in letters of several bytes. */
@@ -422,7 +535,8 @@ int main(void)
 		cmocka_unit_test(a_second_recorder), cmocka_unit_test(attached_to),
 		cmocka_unit_test(ledgers),           cmocka_unit_test(two_users),
 		cmocka_unit_test(becomes_a_user),    cmocka_unit_test(long_ids),
-		cmocka_unit_test(left_out),
+		cmocka_unit_test(left_out),          cmocka_unit_test(takes_no_run_over),
+		cmocka_unit_test(of_nobody_known),   cmocka_unit_test(whose_a_process_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

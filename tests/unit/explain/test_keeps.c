@@ -4,11 +4,14 @@
  */
 #include "../unit.h"
 
+#include "base/auto.h"
+#include "base/buf.h"
 #include "explain/keeps/keeps.h"
 #include "explain/keeps/source.h"
 #include "model/stacks.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static size_t scan(const char *text, struct keep *k)
 {
@@ -253,6 +256,58 @@ static void too_large_is_left_alone(void **state)
 	free(text);
 }
 
+/* Time of this thread alone, s: nothing else that runs counts. */
+static double scan_cost(const struct buf *text, struct keep *k, size_t *ret_n)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+	*ret_n = keeps_scan(text->data, text->len, k);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+	return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* Many uses inside of many functions, in a file that is as large as may be: a quarter of a minute once. What comes
+ * first is told. */
+static void nested_without_end(void **state)
+{
+	struct keep k[KEEPS_OF_FILE];
+	auto_done(buf) struct buf b = { 0 };
+	size_t n;
+
+	(void)state;
+	buf_str(&b, "def first(y):\n    kept = []\n    for x in y:\n        kept.append(f(x))\n");
+	for (int i = 0; i < 46; i++)
+		buf_printf(&b, "%*sdef f%d():\n", i, "", i);
+	for (int i = 0; i < 100; i++)
+		buf_printf(&b, "%46sa.append((a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a))\n", "");
+	while (b.len + 200 < SOURCE_BYTES_MAX)
+		buf_printf(&b, "%46sc, c, c, c, c, c, c, c, c, c = f(a, a, a, a, a, a, a)\n", "");
+	assert_true(scan_cost(&b, k, &n) < 5);
+	assert_true(n >= 1);
+	assert_int_equal(k[0].line, 4);
+}
+
+/* A class of thousands of methods and attributes takes no longer than its lines: what is behind it is found. */
+static void a_class_of_thousands(void **state)
+{
+	struct keep k[KEEPS_OF_FILE];
+	auto_done(buf) struct buf b = { 0 };
+	size_t n;
+
+	(void)state;
+	buf_str(&b, "class A:\n");
+	for (int i = 0; i < 4900; i++)
+		buf_printf(&b, " def f%d(self):\n", i);
+	buf_str(&b, " def __init__(self):\n");
+	for (int i = 0; i < 4900; i++)
+		buf_str(&b, "  self.x=1\n");
+	buf_str(&b, "kept = []\nfor x in y:\n    kept.append(f(x))\n");
+	assert_true(scan_cost(&b, k, &n) < 1);
+	assert_int_equal(n, 1);
+	assert_string_equal(k[0].text, "kept.append(f(x))");
+}
+
 static void as_a_place_and_back(void **state)
 {
 	struct keep k = { .what = KEEP_DICT,
@@ -320,6 +375,8 @@ int main(void)
 		cmocka_unit_test(the_best_come_first),
 		cmocka_unit_test(hostile_sources),
 		cmocka_unit_test(too_large_is_left_alone),
+		cmocka_unit_test(nested_without_end),
+		cmocka_unit_test(a_class_of_thousands),
 		cmocka_unit_test(as_a_place_and_back),
 		cmocka_unit_test(texts_of_others),
 	};

@@ -5,6 +5,7 @@
 #include "activity_world.h"
 
 #include "explain/fact.h"
+#include "explain/facts/kept.h"
 
 /* Grows by 40 MB a second, trains all the time. The loop is train.py:8-20 (places 1, 6 and 7 are in it). */
 #define GROWS                                                                                    \
@@ -110,6 +111,72 @@ static void when_it_grows(void **state)
 	expect(turns, FACT_KEPT, 30, "");
 }
 
+static uint32_t place(struct stack_book *b, enum place_kind kind, const char *file, int line)
+{
+	uint32_t id = stack_book_place(
+	    b, &(struct place){
+		   .kind = kind, .line = line, .file = file, .function = "f", .source = "" });
+
+	assert_true(id);
+	return id;
+}
+
+static void expect_node(const struct kept_nodes *k, uint32_t node, uint64_t in, uint64_t calls,
+			uint64_t itself)
+{
+	const struct kept_node *n = kept_node_of(k, node);
+
+	assert_int_equal(n->in, in);
+	assert_int_equal(n->calls, calls);
+	assert_int_equal(n->itself, itself);
+}
+
+/* What a stack says of all lines at once: of the first, the last, and none. */
+static void lines_of_a_stack(void **state)
+{
+	static struct kept_lines c; /* large */
+	const uint64_t last = UINT64_C(1) << (KEPT_LINES_MAX - 1);
+	struct stack_book b = { 0 };
+	struct kept_nodes k;
+	uint32_t line = place(&b, PLACE_PYTHON, "/a/train.py", 7);
+	uint32_t loop = place(&b, PLACE_PYTHON, "/a/train.py", 5);
+	uint32_t own = place(&b, PLACE_PYTHON, "/a/data.py", 5);
+	uint32_t library = place(&b, PLACE_PYTHON, SITE "torch/x.py", 7);
+	uint32_t fork =
+	    place(&b, PLACE_PYTHON, "/usr/lib/python3.11/multiprocessing/process.py", 3);
+	uint32_t native = place(&b, PLACE_NATIVE, "/a/train.py", 7);
+	uint32_t at[8];
+
+	(void)state;
+	c.n = KEPT_LINES_MAX;
+	for (size_t i = 0; i < c.n; i++)
+		c.v[i] = (struct kept_line){ .file = "elsewhere" };
+	c.v[0] = c.v[c.n - 1] = (struct kept_line){ .file = stack_book_find_place(&b, line)->file,
+						    .keep = { .line = 7, .from = 4, .to = 9 } };
+	c.v[c.n - 1].keep.from = 6;
+	at[0] = stack_book_node(&b, 0, loop);
+	at[1] = stack_book_node(&b, 0, line);
+	at[2] = stack_book_node(&b, at[1], library);
+	at[3] = stack_book_node(&b, at[2], own);
+	at[4] = stack_book_node(&b, at[3], native);
+	at[5] = stack_book_node(&b, at[1], fork);
+	at[6] = stack_book_node(&b, at[5], own);
+	at[7] = stack_book_node(&b, at[3], line);
+	assert_int_equal(kept_nodes_open(&k, &b, &c), 0);
+	expect_node(&k, at[0], 1, 0, 0);
+	expect_node(&k, at[1], 1 | last, 0, 1 | last);
+	expect_node(&k, at[2], 1 | last, 0, 1 | last);
+	expect_node(&k, at[3], 1 | last, 1 | last, 0);
+	expect_node(&k, at[4], 1 | last, 1 | last, 0);
+	expect_node(&k, at[5], 0, 0, 0);
+	expect_node(&k, at[6], 0, 0, 0);
+	expect_node(&k, at[7], 1 | last, 1 | last, 1 | last);
+	expect_node(&k, 0, 0, 0, 0);
+	expect_node(&k, UINT32_MAX, 0, 0, 0);
+	kept_nodes_done(&k);
+	stack_book_done(&b);
+}
+
 /* A worker has its own lines, and not those of the loop it was forked in. */
 static void of_workers(void **state)
 {
@@ -140,6 +207,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_is_seen_to_run),
 		cmocka_unit_test(too_many_are_none),
 		cmocka_unit_test(when_it_grows),
+		cmocka_unit_test(lines_of_a_stack),
 		cmocka_unit_test(of_workers),
 	};
 

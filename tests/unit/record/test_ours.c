@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "record/db.h"
 #include "record/ours.h"
 #include "record/reader.h"
 #include "record/store.h"
@@ -16,9 +17,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -239,8 +242,15 @@ static void followed_as_it_is(void **state)
 	assert_int_equal(record_run(r)->ended_mono_ns, run.started_mono_ns);
 	assert_int_equal(record_refresh(r), 0);
 	assert_int_equal(record_run(r)->ended_mono_ns, run.started_mono_ns);
+	assert_false(record_is_mixed(r));
+	assert_null(strstr(record_remark(r), "two moments"));
 	checkpoint(path);
+	/* what is read from now on may not go with what was read */
+	assert_true(record_is_mixed(r));
+	assert_non_null(strstr(record_remark(r), "left out"));
+	assert_non_null(strstr(record_remark(r), "two moments"));
 	assert_int_equal(record_refresh(r), 0);
+	assert_false(record_is_mixed(r));
 	assert_int_equal(record_run(r)->ended_mono_ns, w.t_ns);
 	assert_int_equal(record_run(r)->state, RUN_GOING);
 	/* whoever writes it sees all of it at any time */
@@ -313,6 +323,142 @@ static void links(void **state)
 	tear_down(&p);
 }
 
+/* A file that was written to a moment ago is looked at again, until a further write would be noticed. */
+static void just_written(void **state)
+{
+	struct record *r = NULL;
+	struct err e = { 0 };
+	struct left p;
+
+	(void)state;
+	set_up(&p);
+	assert_int_equal(chmod(p.folder, 0777), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(utimensat(AT_FDCWD, p.real, NULL, 0), 0);
+		assert_int_equal(
+		    i ? record_open(p.real, &r, &e) : record_open_others(p.real, &r, &e), 0);
+		assert_false(record_is_mixed(r));
+		record_close(r);
+	}
+	tear_down(&p);
+}
+
+/* An SQLite file that tells which one it is. */
+static void put_database(const char *path, int number)
+{
+	char sql[64];
+	sqlite3 *db;
+
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", number);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, 0, 0, 0), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+enum { MINE = 3, SECRET = 7, LOOKS = 1000 };
+
+/* What its owner would do: exchanges two names until it is ended, or whoever started it has gone. */
+static pid_t exchange(const char *a, const char *b)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	while (getppid() == parent)
+		for (int i = 0; i < 100; i++)
+			(void)!syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b,
+				       2 /* RENAME_EXCHANGE */);
+	_exit(0);
+}
+
+/* Looks at it again and again while the two are exchanged: it waits for nothing and sees nothing but one's own. */
+static void look_while(const char *path, const char *a, const char *b)
+{
+	pid_t pid = exchange(a, b);
+	int64_t number = 0;
+	int status;
+
+	alarm(60); /* or this test would wait for ever, too */
+	for (int i = 0; i < LOOKS; i++) {
+		struct sqlite3 *db = NULL;
+
+		if (db_open_hostile(path, DB_READ_AS_IS, &db) < 0)
+			continue;
+		if (db_number(db, "PRAGMA user_version", &number) == 0)
+			assert_int_equal(number, MINE);
+		sqlite3_close(db);
+	}
+	alarm(0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static void exchanged_while_it_is_opened(void **state)
+{
+	char top[PATH_MAX], mine[PATH_MAX + 16], secret[PATH_MAX + 16], a[PATH_MAX + 16],
+	    b[PATH_MAX + 16];
+	struct sqlite3 *db = NULL;
+	struct left p;
+
+	(void)state;
+	set_up(&p);
+	assert_non_null(realpath(p.folder, top));
+	snprintf(a, sizeof(a), "%s/a", top);
+	snprintf(b, sizeof(b), "%s/b", top);
+	snprintf(secret, sizeof(secret), "%s/secret", top);
+	assert_int_equal(mkdir(a, 0700), 0);
+	assert_int_equal(mkdir(secret, 0700), 0);
+	assert_int_equal(symlink("secret", b), 0);
+	snprintf(secret, sizeof(secret), "%s/secret/r.spot", top);
+	snprintf(mine, sizeof(mine), "%s/a/r.spot", top);
+	put_database(secret, SECRET);
+	put_database(mine, MINE);
+	assert_int_equal(db_open_hostile(mine, DB_READ_AS_IS, &db), 0);
+	sqlite3_close(db);
+	snprintf(b, sizeof(b), "%s/b/r.spot", top);
+	assert_true(db_open_hostile(b, DB_READ_AS_IS, &db) < 0);
+	snprintf(b, sizeof(b), "%s/b", top);
+	look_while(mine, a, b);
+	(void)unlink(mine);
+	(void)unlink(secret);
+	snprintf(mine, sizeof(mine), "%s/b/r.spot", top);
+	(void)unlink(mine);
+	snprintf(secret, sizeof(secret), "%s/secret", top);
+	(void)rmdir(a);
+	(void)rmdir(b);
+	assert_int_equal(rmdir(secret), 0);
+	/* the same with a pipe */
+	snprintf(b, sizeof(b), "%s/pipe", top);
+	assert_int_equal(mkfifo(b, 0600), 0);
+	alarm(60);
+	assert_int_equal(db_open_hostile(b, DB_READ_AS_IS, &db), -EINVAL);
+	put_database(p.path, MINE);
+	look_while(p.real, p.real, b);
+	tear_down(&p);
+}
+
+static bool map_has(const char *map)
+{
+	return run_file_map_has(map, strlen(map), 65534);
+}
+
+/* Where nobody is a user like any other, what belongs to nobody is not root's from outside. */
+static void maps_of_users(void **state)
+{
+	(void)state;
+	assert_true(map_has("         0          0 4294967295\n"));
+	assert_true(map_has("         0          0      65536\n"));
+	assert_true(map_has("         0     100000      65536\n"));
+	assert_true(map_has("0 1000 1\n65534 100000 1\n"));
+	assert_false(map_has("         0       1000          1\n"));
+	assert_false(map_has("0 1000 1\n1 100000 65533\n"));
+	assert_false(map_has("65535 100000 1000\n"));
+	/* what is no map makes nobody trusted */
+	assert_true(map_has(""));
+	assert_true(map_has("0 1000\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +468,9 @@ int main(void)
 		cmocka_unit_test(cut_short_while_it_is_read),
 		cmocka_unit_test(followed_as_it_is),
 		cmocka_unit_test(links),
+		cmocka_unit_test(just_written),
+		cmocka_unit_test(exchanged_while_it_is_opened),
+		cmocka_unit_test(maps_of_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
