@@ -217,7 +217,7 @@ bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipelin
 	    !fact_value(f, FACT_CORES_ALLOWED, &allowed))
 		return false;
 	*ret = (struct pipeline){
-		.prefetch = (int)fact_or(f, FACT_LOADER_PREFETCH, 2),
+		.prefetch = fact_whole(fact_or(f, FACT_LOADER_PREFETCH, 2)),
 		.device = fact_or(f, FACT_GPU_BUSY, 0),
 		.cv = guesses[c].cv,
 		.crowd = guesses[c].crowd,
@@ -225,7 +225,7 @@ bool loading_pipeline(const struct facts *f, enum loading_case c, struct pipelin
 		.cores = fmax(1, fmin(allowed, fact_or(f, FACT_CORES_MACHINE, allowed) - others))
 	};
 	workers = fmin(workers, 256); /* more are not played through */
-	ret->workers = (int)lround(workers);
+	ret->workers = fact_whole(workers + 0.5);
 	if (workers >= loading_workers_least) {
 		if (!fact_value(f, FACT_LOADER_BUSY, &busy) ||
 		    !fact_value(f, FACT_LOADER_STORAGE, &storage))

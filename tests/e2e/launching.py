@@ -228,9 +228,9 @@ def got(log, sig=None):
     return all_of if sig is None else [s for s in all_of if s == sig]
 
 
-def settled(log, sig):
+def settled(log, sig, least=1):
     """How often it came, given the time for one too many."""
-    wait_for(lambda: got(log, sig))
+    wait_for(lambda: len(got(log, sig)) >= least)
     time.sleep(0.15)
     return len(got(log, sig))
 

@@ -24,9 +24,9 @@ def test_sent_to_the_group_reaches_the_program_once(probe, sig):
     c = probe.counter()
     for n in (1, 2, 3):
         os.killpg(c.s, number)
-        assert settled(c.log, number) == n
+        assert settled(c.log, number, n) == n
     kill(c.s, number)  # and one to S alone is not mistaken for one to the group
-    assert settled(c.log, number) == 4
+    assert settled(c.log, number, 4) == 4
     assert not gone(c.r)
     finish(c)
 
@@ -84,7 +84,7 @@ def test_nested(probe):
     os.killpg(child.pid, signal.SIGTERM)
     assert settled(log, signal.SIGTERM) == 1
     kill(child.pid, signal.SIGTERM)
-    assert settled(log, signal.SIGTERM) == 2
+    assert settled(log, signal.SIGTERM, 2) == 2
     inner = family_of_nested(child.pid)
     kill(inner, signal.SIGKILL)
     assert child.wait(10) == -signal.SIGKILL

@@ -72,8 +72,11 @@ def compare(verdict, truth):
     want["data_wait"] = want.get("data_wait", 0) + truth.take_cpu
     told = {s: (round(got.get(s, 0), 3), round(want.get(s, 0), 3)) for s in sorted({*got, *want})}
     print("state (ledger, truth):", told, "unaccounted", verdict["time"]["unaccounted"])
+    # Some hundred samples tell shares no better than the verdict itself says (95 %), and it must say a small figure.
+    error = verdict["time"]["error"]
+    assert error <= 0.15, error
     for state, (share, true) in told.items():
-        room = POINTS.get(state, 0.03) + (truth.file_cpu / 2 if state in ("io", "python") else 0)
+        room = max(POINTS.get(state, 0.03), error) + (truth.file_cpu / 2 if state in ("io", "python") else 0)
         assert abs(share - true) <= room, (state, told, verdict["time"])
 
 
