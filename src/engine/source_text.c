@@ -7,8 +7,10 @@
 #include "base/vec.h"
 #include "engine/source_open.h"
 #include "explain/activity.h"
+#include "explain/does/does.h"
 #include "explain/keeps/keeps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +22,7 @@ enum {
 	FILE_BYTES_MAX = 2 << 20,
 	STACK_BYTES = 64 << 10,
 	STOP_MS = 50,
-	SCANNED_MAX = 32, /* files that are looked through for lines that keep something */
+	SCANNED_MAX = 32, /* files that are looked through */
 };
 
 struct question {
@@ -36,9 +38,9 @@ struct answer {
 	char text[SOURCE_LINE_MAX];
 };
 
-struct kept {
+struct noted {
 	char *file;
-	struct keep keep;
+	struct source_note note;
 };
 
 struct source_file {
@@ -68,8 +70,8 @@ struct source_text {
 	size_t first; /* of those that wait */
 	VEC(struct answer) answers;
 	size_t first_answer;
-	VEC(struct kept) kept;
-	size_t first_kept;
+	VEC(struct noted) notes;
+	size_t first_note;
 	/* The thread's own. */
 	VEC(struct scanned) scanned;
 	struct source_file files[FILES_MAX];
@@ -82,9 +84,9 @@ static void source_free(struct source_text *s)
 		free(s->questions.v[i].file);
 	vec_done(&s->questions);
 	vec_done(&s->answers);
-	for (size_t i = s->first_kept; i < s->kept.n; i++)
-		free(s->kept.v[i].file);
-	vec_done(&s->kept);
+	for (size_t i = s->first_note; i < s->notes.n; i++)
+		free(s->notes.v[i].file);
+	vec_done(&s->notes);
 	for (size_t i = 0; i < s->scanned.n; i++)
 		free(s->scanned.v[i].path);
 	vec_done(&s->scanned);
@@ -134,21 +136,41 @@ static bool is_to_scan(struct source_text *s, const struct source_file *f)
 	return slot->path != NULL;
 }
 
-static void look_through(struct source_text *s, const struct source_file *f)
+static void tell(struct source_text *s, const char *path, const struct source_note *note)
 {
-	struct keep found[KEEPS_OF_FILE];
-	size_t n = is_to_scan(s, f) ? keeps_scan(f->text, f->n, found) : 0;
+	struct noted *slot;
 
 	pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < n; i++) {
-		struct kept *k = vec_push(&s->kept);
-
-		if (k)
-			*k = (struct kept){ strdup(f->path), found[i] };
-		if (k && !k->file)
-			s->kept.n--;
-	}
+	slot = vec_push(&s->notes);
+	if (slot)
+		*slot = (struct noted){ strdup(path), *note };
+	if (slot && !slot->file)
+		s->notes.n--;
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void look_through(struct source_text *s, const struct source_file *f)
+{
+	struct source_note note;
+	struct keep kept[KEEPS_OF_FILE];
+	struct does done[DOES_OF_FILE];
+	size_t n;
+
+	if (!is_to_scan(s, f))
+		return;
+	n = keeps_scan(f->text, f->n, kept);
+	for (size_t i = 0; i < n; i++) {
+		note = (struct source_note){ .kind = PLACE_KEEPS, .line = kept[i].line };
+		snprintf(note.function, sizeof(note.function), "%s", kept[i].function);
+		keep_write(&kept[i], note.text, sizeof(note.text));
+		tell(s, f->path, &note);
+	}
+	n = does_scan(f->text, f->n, done);
+	for (size_t i = 0; i < n; i++) {
+		note = (struct source_note){ .kind = PLACE_DOES, .line = done[i].from };
+		does_write(&done[i], note.text, sizeof(note.text));
+		tell(s, f->path, &note);
+	}
 }
 
 /* The file, read or kept; also a failure is kept, as one that has no text. */
@@ -339,20 +361,20 @@ bool source_text_next(struct source_text *s, uint32_t *ret_place, char text[SOUR
 	return any;
 }
 
-bool source_text_keep(struct source_text *s, char **ret_file, struct keep *ret)
+bool source_text_note(struct source_text *s, char **ret_file, struct source_note *ret)
 {
 	bool any;
 
 	if (!s)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	any = s->first_kept < s->kept.n;
+	any = s->first_note < s->notes.n;
 	if (any) {
-		*ret_file = s->kept.v[s->first_kept].file;
-		*ret = s->kept.v[s->first_kept].keep;
-		s->first_kept++;
+		*ret_file = s->notes.v[s->first_note].file;
+		*ret = s->notes.v[s->first_note].note;
+		s->first_note++;
 	} else {
-		s->kept.n = s->first_kept = 0;
+		s->notes.n = s->first_note = 0;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return any;

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "engine/stack_callers.h"
-#include "explain/keeps/keeps.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -339,19 +338,18 @@ static bool its_turn(const struct stack_job *j, struct stack_proc *p, size_t pla
 	return true;
 }
 
-/* Lines that may keep something are places, too, which no stack is in. */
-static void take_keeps(struct stack_job *j)
+/* What was found in source files is places, too, which no stack is in. */
+static void take_notes(struct stack_job *j)
 {
-	char text[SOURCE_LINE_MAX], *file;
-	struct keep keep;
+	struct source_note note;
+	char *file;
 
-	while (source_text_keep(j->source, &file, &keep)) {
-		keep_write(&keep, text, sizeof(text));
-		(void)stack_book_place(&j->tally->book, &(struct place){ .kind = PLACE_KEEPS,
-									 .line = keep.line,
-									 .function = keep.function,
+	while (source_text_note(j->source, &file, &note)) {
+		(void)stack_book_place(&j->tally->book, &(struct place){ .kind = note.kind,
+									 .line = note.line,
+									 .function = note.function,
 									 .file = file,
-									 .source = text });
+									 .source = note.text });
 		free(file);
 	}
 }
@@ -378,5 +376,5 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 		j->swept_ns = now_ns;
 	while (source_text_next(j->source, &place, text))
 		stack_tally_source(j->tally, place, text);
-	take_keeps(j);
+	take_notes(j);
 }

@@ -224,6 +224,7 @@ static void understand_loop(struct activity *a, struct act_thread *t)
 
 	if (loop_sense_open(a, t, &sense)) {
 		t->by_hand = sense.by_hand;
+		rows_of_text(a, t);
 		rows_of_loop(a, t, &sense);
 		rows_that_feed(a, t, &sense);
 	}

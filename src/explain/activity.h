@@ -67,7 +67,8 @@ struct act_row {
 	bool trains;    /* inside of a function that is called as trainings are */
 	uint8_t phase;  /* enum phase, PHASE_NONE: no row of the table */
 	enum time_state state;
-	uint32_t topics; /* TOPIC_BIT() of what its frames are about */
+	uint32_t topics;      /* TOPIC_BIT() of what its frames are about */
+	uint32_t text_topics; /* of these: by the text of the program */
 	uint32_t
 	    place; /* where: innermost Python place that is the user's own (no library), 0: none */
 	uint32_t leaf;   /* innermost Python place, 0: none */

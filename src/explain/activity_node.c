@@ -16,7 +16,7 @@
 struct place_memo {
 	int16_t frame, line, role;
 	bool topics_known;
-	uint32_t topics, line_topics;
+	uint32_t topics, line_topics, text_topics;
 };
 
 /* Files of the interpreter, of installed packages and of no file at all. */
@@ -101,7 +101,8 @@ static int match_role(const struct place *p, bool unused)
 	return role_of_place(p);
 }
 
-static void learn_topics(struct place_memo *m, const struct place *p)
+static void learn_topics(const struct node_reader *r, struct place_memo *m, const struct place *p,
+			 uint32_t id)
 {
 	if (m->topics_known)
 		return;
@@ -109,6 +110,8 @@ static void learn_topics(struct place_memo *m, const struct place *p)
 	if (p->kind == PLACE_PYTHON && place_is_library(p))
 		m->topics &= ~TOPIC_BIT(TOPIC_HAND_OUT);
 	m->line_topics = p->kind == PLACE_PYTHON ? topics_match(p, true) : 0;
+	m->text_topics = text_topics(&r->text, p, id);
+	m->topics |= m->text_topics;
 	m->topics_known = true;
 }
 
@@ -131,7 +134,7 @@ static enum phase phase_of_line(const struct node_reader *r, const struct place 
 static void forget_parent(struct node_facts *up)
 {
 	up->phase = up->leaf_phase = PHASE_NONE;
-	up->topics = up->leaf_topics = up->own_topics = 0;
+	up->topics = up->leaf_topics = up->own_topics = up->text_topics = 0;
 	up->sure = up->pooled = up->importing = up->trains = up->module = false;
 	up->root = 0;
 }
@@ -162,7 +165,7 @@ static void read_python(const struct node_reader *r, struct node_facts *f, struc
 {
 	int row = memo(&m->frame, phase_match, p, false);
 
-	learn_topics(m, p);
+	learn_topics(r, m, p, id);
 	if (is_body(p)) {
 		forget_parent(f);
 		forget_parent(up);
@@ -180,6 +183,7 @@ static void read_python(const struct node_reader *r, struct node_facts *f, struc
 	/* What a tokenizer calls is tokenising, whatever its functions are called. */
 	f->topics = up->topics | m->topics | (m->line_topics & TOPIC_BIT(TOPIC_TOKENIZE));
 	f->leaf_topics = f->topics | m->line_topics;
+	f->text_topics = up->text_topics | m->text_topics;
 	if (!place_is_library(p))
 		read_own(r, f, p, id, m->line_topics);
 	else
@@ -187,8 +191,9 @@ static void read_python(const struct node_reader *r, struct node_facts *f, struc
 }
 
 /* What is innermost runs: only there does a library without a device mean anything. */
-static void read_native(struct node_facts *f, const struct node_facts *up, const struct place *p,
-			uint32_t id, struct place_memo *m)
+static void read_native(const struct node_reader *r, struct node_facts *f,
+			const struct node_facts *up, const struct place *p, uint32_t id,
+			struct place_memo *m)
 {
 	enum phase own = phase_at(memo(&m->frame, phase_match, p, false));
 	enum phase outer = up->native ? up->phase : up->leaf_phase;
@@ -197,7 +202,7 @@ static void read_native(struct node_facts *f, const struct node_facts *up, const
 	f->leaf_phase =
 	    own == PHASE_HOST && !f->by_line ? outer : phase_step(outer, own, PHASE_BY_NATIVE);
 	f->native = id;
-	learn_topics(m, p);
+	learn_topics(r, m, p, id);
 	f->topics = f->leaf_topics = up->leaf_topics | m->topics;
 }
 
@@ -213,7 +218,7 @@ static void read_node(struct node_reader *r, uint32_t id, struct place_memo *mem
 	if (!p || !p->function || !p->file || !p->source)
 		return;
 	if (p->kind == PLACE_NATIVE)
-		read_native(f, &up, p, n->place, &memos[n->place]);
+		read_native(r, f, &up, p, n->place, &memos[n->place]);
 	else
 		read_python(r, f, &up, p, n->place, &memos[n->place]);
 	/* The outermost that says something, but for a server that others run in; a library only
@@ -242,6 +247,10 @@ int nodes_open(struct node_reader *r, const struct stack_book *book, bool device
 			r->nodes[id].needed = true;
 			id = book->nodes.v[id - 1].parent;
 		}
+	if (!text_sense_open(&r->text, book, r->nodes, r->n)) {
+		free(memos);
+		return -ENOMEM;
+	}
 	/* Parents are below their children. */
 	for (size_t id = 1; id < r->n; id++)
 		if (r->nodes[id].needed)
@@ -253,6 +262,7 @@ int nodes_open(struct node_reader *r, const struct stack_book *book, bool device
 void nodes_done(struct node_reader *r)
 {
 	free(r->nodes);
+	text_sense_done(&r->text);
 	*r = (struct node_reader){ 0 };
 }
 

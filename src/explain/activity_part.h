@@ -6,6 +6,7 @@
 #define SPOTTER_EXPLAIN_ACTIVITY_PART_H
 
 #include "explain/activity.h"
+#include "explain/does/does.h"
 #include "explain/ledger/phases.h"
 
 struct entity;
@@ -28,15 +29,36 @@ struct node_facts {
 	bool module;   /* it was started as `python -m`: that is inside of a package */
 	/* TOPIC_BIT()s; leaf_topics: if it is the innermost Python frame, its line counts as well */
 	uint32_t topics, leaf_topics;
+	uint32_t text_topics; /* of topics: by what is written around lines of the program's own */
 	uint32_t
 	    own_topics; /* by the text of the program's own innermost line, whatever it calls */
 };
+
+/* What lines of the program are for, by their text. */
+struct text_range {
+	const char *file; /* of the book */
+	struct does does;
+	bool learns; /* the model was seen to learn inside of it: it is something else */
+};
+
+struct text_sense {
+	VEC(struct text_range) ranges;
+	bool *learners; /* by place: it learns, or what it calls does */
+};
+
+/* False: out of memory; done() is due in any case. Nodes that are needed are known by then. */
+bool text_sense_open(struct text_sense *t, const struct stack_book *book,
+		     const struct node_facts *nodes, size_t n);
+void text_sense_done(struct text_sense *t);
+/* TOPIC_BIT()s of a place. */
+uint32_t text_topics(const struct text_sense *t, const struct place *p, uint32_t id);
 
 /* Each node and each place is held against the tables once. */
 struct node_reader {
 	const struct stack_book *book;
 	bool devices;             /* there is a GPU: lines may mean it */
 	struct node_facts *nodes; /* by id, 0 is the empty stack */
+	struct text_sense text;
 	size_t n;
 };
 
@@ -65,6 +87,8 @@ struct loop_sense {
 /* Behind row_classify(). False: out of memory; done() is due in any case. */
 bool loop_sense_open(const struct activity *a, const struct act_thread *t, struct loop_sense *ret);
 void loop_sense_done(struct loop_sense *s);
+/* Rows of a training thread that load and write, by the text of the program. */
+void rows_of_text(struct activity *a, const struct act_thread *t);
 /* Rows of a training thread that make its batches, by the loop they are called from. */
 void rows_of_loop(struct activity *a, const struct act_thread *t, const struct loop_sense *sense);
 /* The same by what its lines hand to the framework. Behind rows_of_loop(). */

@@ -151,6 +151,7 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->trains = f->trains;
 	row->phase = (uint8_t)p;
 	row->topics = partial ? f->topics : f->leaf_topics;
+	row->text_topics = f->text_topics;
 	/* A tensor of somebody's own kind waits in frames of its own below the line that asks. */
 	row->topics |= f->own_topics & (TOPIC_BIT(TOPIC_READ_BACK) | TOPIC_BIT(TOPIC_COPY_IN));
 	/* Writers have frames of their own below the line that writes: json.dump(history, file) */

@@ -16,13 +16,24 @@ enum {
 
 const char *place_kind_name(enum place_kind kind)
 {
-	return kind == PLACE_NATIVE ? "native" : kind == PLACE_KEEPS ? "keeps" : "python";
+	switch (kind) {
+	case PLACE_NATIVE:
+		return "native";
+	case PLACE_KEEPS:
+		return "keeps";
+	case PLACE_DOES:
+		return "does";
+	default:
+		return "python";
+	}
 }
 
 enum place_kind place_kind_by_name(const char *name)
 {
 	if (strcmp(name, "keeps") == 0)
 		return PLACE_KEEPS;
+	if (strcmp(name, "does") == 0)
+		return PLACE_DOES;
 	return strcmp(name, "python") == 0 ? PLACE_PYTHON : PLACE_NATIVE;
 }
 

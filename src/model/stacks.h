@@ -25,6 +25,8 @@ enum place_kind {
 	PLACE_NATIVE, /* function: symbol, or ""; file: path of the library or program; line 0 */
 	/* A line that may keep something of every step (explain/keeps/keeps.h): in no stack; source says why. */
 	PLACE_KEEPS,
+	/* A range of lines that evaluates, saves, logs or loads (explain/does/does.h): in no stack; source says which. */
+	PLACE_DOES,
 };
 
 /* Most places and nodes of a run. What comes later is counted in the stack it came from. */
@@ -66,7 +68,7 @@ struct stack_row {
 	int64_t weight_ns; /* wall time these samples stand for */
 };
 
-/* "python", "native", "keeps"; a name that is not known is PLACE_NATIVE. */
+/* "python", "native", "keeps", "does"; a name that is not known is PLACE_NATIVE. */
 const char *place_kind_name(enum place_kind kind);
 enum place_kind place_kind_by_name(const char *name);
 /* "partial", "gil"... of one bit; NULL for a bit that has no name. By name: the bit, 0 unknown. */

@@ -2,6 +2,7 @@
  *
  * Whatever a source file is: what is found in it is inside of it, is text, and is read back as it was written.
  */
+#include "explain/does/does.h"
 #include "explain/keeps/keeps.h"
 #include "explain/keeps/source.h"
 #include "fuzz.h"
@@ -42,6 +43,26 @@ static void check_keep(const struct keep *k, int32_t lines)
 	     "as it was");
 }
 
+static void check_does(const uint8_t *data, size_t n, int32_t lines)
+{
+	struct does d[DOES_OF_FILE], back;
+	size_t found = does_scan((const char *)data, n, d);
+	char text[64];
+	struct place p = {
+		.kind = PLACE_DOES, .line = 1, .file = "x.py", .function = "", .source = text
+	};
+
+	must(found <= DOES_OF_FILE, "there are not too many ranges");
+	for (size_t i = 0; i < found; i++) {
+		must(d[i].from >= 1 && d[i].from <= d[i].to && d[i].to <= lines,
+		     "the range is in the file");
+		does_write(&d[i], text, sizeof(text));
+		must(does_read(&p, &back) && back.what == d[i].what && back.from == d[i].from &&
+			 back.to == d[i].to,
+		     "it is read back as it was");
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct keep k[KEEPS_OF_FILE];
@@ -51,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (size_t i = 0; i < n; i++)
 		lines += data[i] == '\n';
 	check_blocks((const char *)data, n);
+	check_does(data, n, lines);
 	found = keeps_scan((const char *)data, n, k);
 	must(found <= KEEPS_OF_FILE, "there are not too many");
 	for (size_t i = 0; i < found; i++) {

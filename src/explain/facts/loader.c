@@ -19,6 +19,9 @@ static const struct {
 	{ "multiprocessing/pool.py", "pool" }, { "concurrent/futures/", "pool" },
 };
 
+/* Share of its time that a training waits for data: less, and its forks may be for anything. */
+static const double forks_wait_least = 0.05;
+
 struct crew {
 	double alive, run, queue, storage, idle, known; /* seconds; storage, idle, known: sampled */
 	double samples, importing;                      /* importing: seconds, sampled */
@@ -278,15 +281,41 @@ static void rare(const struct scene *s, uint32_t process, struct facts *f)
 		fact_absent(f, FACT_LOADER_WAIT_RARE, "how long steps wait for data was not heard");
 }
 
-/* Are there always new ones, and are they slow to begin? */
-static void starting(struct facts *f, const struct crew *c, double at_a_time)
+/* Forks of the training itself: how many there were, for each that there is at a time. Those that live for a moment are
+ * gone before anybody sees on a stack what they are for. */
+static double forks(const struct scene *s, const struct act_thread *critical)
 {
+	const struct member *up = scene_member(s, critical->process);
+	double seen = 0, alive = 0;
+
+	for (size_t i = 0; up && i < s->members.n; i++) {
+		const struct member *m = &s->members.v[i];
+		const struct entity *e = entity_find(window_entities(s->whole), m->id);
+
+		if (!e || e->parent != critical->process || strcmp(m->name, up->name) != 0)
+			continue;
+		seen++;
+		alive += isfinite(m->alive_s) ? m->alive_s : 0;
+	}
+	return critical->alive > 0 ? seen / fmax(1, alive / critical->alive) : 0;
+}
+
+/* Are there always new ones, and are they slow to begin? */
+static void starting(const struct scene *s, struct facts *f, const struct crew *c,
+		     const struct act_thread *critical)
+{
+	double at_a_time = c->alive / critical->alive, workers = 0;
+
 	fact_set(f, FACT_LOADER_STARTING, 0);
-	fact_set(f, FACT_LOADER_GENERATIONS, 0);
-	if (c->seen <= 0 || c->known <= 0 || at_a_time <= 0)
-		return;
-	set_share(f, FACT_LOADER_STARTING, c->importing / c->known, c->samples);
-	fact_set(f, FACT_LOADER_GENERATIONS, c->seen / fmax(1, at_a_time));
+	if (c->seen > 0 && c->known > 0 && at_a_time > 0) {
+		set_share(f, FACT_LOADER_STARTING, c->importing / c->known, c->samples);
+		workers = c->seen / fmax(1, at_a_time);
+	}
+	/* of one that is fed by forks, and whose workers nobody saw at work */
+	if (workers <= 0 && f->v[FACT_TIME_DATA_WAIT].known &&
+	    f->v[FACT_TIME_DATA_WAIT].value >= forks_wait_least)
+		workers = forks(s, critical);
+	fact_set(f, FACT_LOADER_GENERATIONS, workers);
 }
 
 /* What hooks heard of the program's loader: the last word before the end of the window. */
@@ -333,7 +362,7 @@ static void compute(const struct scene *s, struct facts *f)
 	fact_set_subject(f, FACT_LOADER_WORKERS, 0,
 			 c.threads > c.processes ? "threads" : "processes");
 	set_crew(f, &c);
-	starting(f, &c, c.alive / critical->alive);
+	starting(s, f, &c, critical);
 	rare(s, critical->process, f);
 	settings(s, critical->process, f);
 	fed(a, critical, f);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/facts/stacked.h"
 
+#include "explain/ledger/phases.h"
+
 /* Fewer say nothing about a share: half its 95 % interval is 13 points then. */
 static const uint32_t samples_least = 60;
 /* With more of its time unknown, what is known of it may be anything. */
@@ -85,8 +87,14 @@ static bool ever_loads(const struct activity *a, const struct act_thread *t)
 {
 	double seconds = 0;
 
-	for (size_t k = t->row; k < t->row + t->n_rows; k++)
-		seconds += stacked_loads(&a->rows.v[k], true) ? a->rows.v[k].seconds : 0;
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		/* a framework's own worker is one, also if it has nothing to do all day */
+		if (t->first && r->sure && r->phase == PHASE_WORK_WAIT)
+			return true;
+		seconds += stacked_loads(r, true) ? r->seconds : 0;
+	}
 	return seconds > loads_least * t->covered;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "explain/ledger/topics.h"
 
+#include <string.h>
+
 /* clang-format off */
 const struct topic_rule topic_rules[] = {
 	{ TOPIC_DECOMPRESS, PHASE_BY_FRAME, "gzip.py|bz2.py|lzma.py|zipfile.py|zipfile/__init__.py|_compression.py|compression/", "read|readinto|read1|peek|_read*|decompress|open|_update_crc|readline" },
@@ -96,14 +98,24 @@ const struct topic_rule topic_rules[] = {
 
 const size_t n_topic_rules = sizeof(topic_rules) / sizeof(topic_rules[0]);
 
+/* The interpreter's own modules have functions called tokenize, test and evaluate, too: np.load() has them on its stack. */
+static bool is_of_interpreter(const struct place *p)
+{
+	return p->kind == PLACE_PYTHON &&
+	       (strstr(p->file, "/lib/python3") || strstr(p->file, "/lib64/python3") ||
+		strncmp(p->file, "<frozen ", 8) == 0) &&
+	       !strstr(p->file, "-packages/");
+}
+
 uint32_t topics_match(const struct place *p, bool by_line)
 {
+	bool by_name = by_line || !is_of_interpreter(p);
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < n_topic_rules; i++) {
 		const struct topic_rule *r = &topic_rules[i];
 
-		if (!(bits & TOPIC_BIT(r->topic)) &&
+		if (!(bits & TOPIC_BIT(r->topic)) && (by_name || *r->file) &&
 		    phase_holds(r->by, r->file, r->name, p, by_line))
 			bits |= TOPIC_BIT(r->topic);
 	}
@@ -130,6 +142,7 @@ const char *topic_name(enum topic t)
 		[TOPIC_DATA_PARALLEL] = "data_parallel",
 		[TOPIC_HAND_OUT] = "hand_out",
 		[TOPIC_OPTIMIZER] = "optimizer",
+		[TOPIC_LOADS] = "loads",
 		[TOPIC_INSTALL] = "install",
 		[TOPIC_GC] = "gc",
 	};

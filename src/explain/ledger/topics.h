@@ -27,6 +27,7 @@ enum topic {
 	TOPIC_DATA_PARALLEL, /* one process copies its model to several GPUs each step */
 	TOPIC_HAND_OUT,      /* the same by hand, by the names of the program's own functions */
 	TOPIC_OPTIMIZER,
+	TOPIC_LOADS, /* files are read and something is made of them: by the text of the program */
 	TOPIC_INSTALL, /* packages are installed, downloaded */
 	TOPIC_GC,      /* the interpreter collects garbage: by a flag, no frame says it */
 	TOPICS,

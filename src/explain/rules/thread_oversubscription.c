@@ -29,6 +29,7 @@ static const double delay_least = 0.3;      /* seconds waited per second run */
 static const double throttled_least = 0.05; /* as cpu_quota */
 static const double filled_least = 0.75;    /* share of its cores the job itself fills... */
 static const double others_most = 0.15;     /* ...or others leave it: nobody else makes it wait */
+static const double yields_most = 2.2;      /* ready threads per core, if they wait by yielding */
 static const double idle_most = 0.25; /* share of its cores used at which nobody can be waiting */
 static const double switch_s = 2e-6;  /* a switch of threads, caches apart */
 
@@ -193,7 +194,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	/* With neighbours about, fewer threads also means a smaller share of the cores: no promise. */
 	bounded(x, f);
 	x->has_gain = alone == ANSWER_YES;
-	x->note |= alone != ANSWER_YES;
+	/* Helpers that wait by yielding give way to whoever has work: two for a core may cost much or nothing. */
+	x->note |= alone != ANSWER_YES ||
+		   (switches >= switches_most * used && ready <= yields_most * allowed);
 	x->cost = x->has_gain ? 1 - 1 / x->speedup : (double)NAN;
 	x->confidence = f->v[FACT_QUOTA_THROTTLED].known ? 0.8 : 0.7;
 	return ANSWER_YES;

@@ -32,9 +32,12 @@ static void join(char *const *words, size_t n, char *text, size_t size)
 static void parse_place(struct scenario *s, char *const *words, size_t n)
 {
 	char source[200] = "", file[300];
-	struct place p = { .kind = place_kind_by_name(words[0]), .source = source };
+	struct place p = { .kind = PLACE_PYTHON, .source = source };
 
-	p.kind = p.kind == PLACE_KEEPS ? PLACE_KEEPS : PLACE_PYTHON;
+	if (strcmp(words[0], "keeps") == 0)
+		p.kind = PLACE_KEEPS;
+	else if (strcmp(words[0], "range") == 0)
+		p.kind = PLACE_DOES;
 	assert_true(n >= 5);
 	snprintf(file, sizeof(file), "%s", words[2]);
 	for (char *c = file; *c; c++)
@@ -150,8 +153,9 @@ static void parse_does(struct scenario *s, char *const *words, size_t n)
 
 bool scenario_stack_line(struct scenario *s, char *const *words, size_t n)
 {
-	/* a line that may keep something is told as a place is */
-	if (strcmp(words[0], "place") == 0 || strcmp(words[0], "keeps") == 0)
+	/* what was found in source files is told as a place is */
+	if (strcmp(words[0], "place") == 0 || strcmp(words[0], "keeps") == 0 ||
+	    strcmp(words[0], "range") == 0)
 		parse_place(s, words, n);
 	else if (strcmp(words[0], "native") == 0)
 		parse_native(s, words, n);

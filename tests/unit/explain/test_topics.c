@@ -73,6 +73,11 @@ static void real_frames(void **state)
 	assert_int_equal(topics_match(&p, true), 0);
 	p = python("/home/u/train.py", "validate", "out = model(x)");
 	assert_int_equal(topics_match(&p, false), TOPIC_BIT(TOPIC_EVALUATE));
+	/* numpy reads the head of a file by it */
+	p = python("/usr/lib/python3.11/tokenize.py", "_tokenize", "");
+	assert_int_equal(topics_match(&p, false), 0);
+	p = python("/usr/lib/python3/dist-packages/words/split.py", "tokenize", "");
+	assert_int_equal(topics_match(&p, false), TOPIC_BIT(TOPIC_TOKENIZE));
 	p = python("/home/u/rl.py", "valid_moves", "out = model(x)");
 	assert_int_equal(topics_match(&p, false), 0);
 	p = python("/home/u/train.py", "train", "if kl > limit:");

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What lines of a program are for, by what is written in them and not by what their functions are called:
+ *
+ *	def development(self, batches):          <- evaluates: no gradients, a loop, a sum, and nothing is learnt
+ *	    with torch.no_grad():
+ *	        for x, y in batches:
+ *	            total += self.loss(x, y)
+ *
+ *	def keep(step, net):                     <- saves: what has the model's state and writes
+ *	    blob = zlib.compress(pickle.dumps(net.state_dict()))
+ *	    open(path, "wb").write(blob)
+ *
+ * Names are a list that is never complete (ledger/topics.c); what evaluating, saving, logging and loading are made of
+ * is much the same in all programs. The recorder looks each file of the program's own through when it reads it for the
+ * text of lines, and tells ranges of lines as places of the kind "does", which no stack is in: then a record says the
+ * same on any machine. A function that is seen to learn is none of these, whatever its text says (activity_node.c).
+ */
+#ifndef SPOTTER_EXPLAIN_DOES_H
+#define SPOTTER_EXPLAIN_DOES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct place;
+
+enum { DOES_OF_FILE = 48 };
+
+enum does_what {
+	DOES_EVALUATE, /* asks the model without teaching it, again and again */
+	DOES_SAVE,     /* writes the state of the model */
+	DOES_LOG,      /* writes anything else, and gives nothing back */
+	DOES_LOAD,     /* reads files, and gives back what it made of them */
+	DOES_TOKENIZE, /* takes text apart and looks its pieces up */
+	DOES_WHATS
+};
+
+struct does {
+	enum does_what what;
+	int32_t from, to; /* lines, both included */
+};
+
+/* What a file does, in the order of its lines: how many. Any text will do; the time is bounded. */
+size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE]);
+
+/* As the text of a place: "evaluate 34-41". */
+void does_write(const struct does *d, char *ret, size_t size);
+/* False: not the text of such a place. */
+bool does_read(const struct place *p, struct does *ret);
+const char *does_name(enum does_what what);
+
+#endif

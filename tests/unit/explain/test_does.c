@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What lines of a program are for, by their text; and texts that look like it and are not.
+ */
+#include "../unit.h"
+
+#include "explain/does/does.h"
+#include "explain/does/held.h"
+#include "model/stacks.h"
+
+#include <stdlib.h>
+
+/* Ranges as "evaluate 1-4|load 6-9". */
+static void expect(const char *text, const char *wanted)
+{
+	struct does d[DOES_OF_FILE];
+	size_t n = does_scan(text, strlen(text), d), at = 0;
+	char got[400] = "";
+
+	for (size_t i = 0; i < n && at < sizeof(got); i++) {
+		at += (size_t)snprintf(got + at, sizeof(got) - at, "%s", i ? "|" : "");
+		does_write(&d[i], got + at, sizeof(got) - at);
+		at = strlen(got);
+	}
+	assert_string_equal(got, wanted);
+}
+
+static void evaluates(void **state)
+{
+	(void)state;
+	expect("class Lips:\n"
+	       "    def development(self, batches):\n"
+	       "        total = 0.0\n"
+	       "        with torch.no_grad():\n"
+	       "            for x, y in batches:\n"
+	       "                total = total + self.loss(x, y)\n"
+	       "        return float(total) / len(batches)\n",
+	       "evaluate 2-7");
+	expect("@torch.inference_mode()\n"
+	       "def quality(net, data):\n"
+	       "    hits = 0\n"
+	       "    for x, y in data:\n"
+	       "        hits += (net(x).argmax(1) == y).sum()\n"
+	       "    return hits\n",
+	       "evaluate 2-6");
+	/* in the midst of the loop that trains, with gradients or without */
+	expect("for epoch in range(9):\n"
+	       "    for x, y in train_loader:\n"
+	       "        loss(net(x), y).backward()\n"
+	       "        opt.step()\n"
+	       "    with torch.no_grad():\n"
+	       "        for x, y in others:\n"
+	       "            right += good(net(x), y)\n"
+	       "    for x, y in val_loader:\n"
+	       "        right += good(net(x), y)\n",
+	       "evaluate 5-7|evaluate 8-9");
+}
+
+static void does_not_evaluate(void **state)
+{
+	(void)state;
+	/* an average of weights */
+	expect("@torch.no_grad()\n"
+	       "def follow(teacher, student):\n"
+	       "    for a, b in zip(teacher.parameters(), student.parameters()):\n"
+	       "        a.mul_(0.99).add_(b, alpha=0.01)\n"
+	       "        n += 1\n",
+	       "");
+	/* plays */
+	expect("def collect(env, policy):\n"
+	       "    with torch.no_grad():\n"
+	       "        for t in range(128):\n"
+	       "            obs, reward, done = env.step(policy(obs))\n"
+	       "            rows.append((obs, reward))\n"
+	       "    return rows\n",
+	       "");
+	/* one answer of a teacher, no loop */
+	expect("def targets(x):\n"
+	       "    with torch.no_grad():\n"
+	       "        return teacher(x).sum(0)\n",
+	       "");
+	/* learns in between */
+	expect("def epoch(loader):\n"
+	       "    for x, y in loader:\n"
+	       "        with torch.no_grad():\n"
+	       "            t = teacher(x)\n"
+	       "        total += step(x, t)\n"
+	       "        loss.backward()\n"
+	       "    return total\n",
+	       "");
+	/* has a function of its own that learns called */
+	expect("def folds(val_sets):\n"
+	       "    for k, held in enumerate(val_sets):\n"
+	       "        train_fold(k)\n",
+	       "");
+}
+
+static void saves(void **state)
+{
+	(void)state;
+	expect("def keep(step, net):\n"
+	       "    blob = zlib.compress(pickle.dumps(net.state_dict()))\n"
+	       "    with open(f'{step}.bin', 'wb') as f:\n"
+	       "        f.write(blob)\n",
+	       "save 1-4");
+	expect("def snapshot(path, w):\n"
+	       "    np.savez(path, **w)\n",
+	       "save 1-2");
+	/* it trains, too */
+	expect("def fit(net):\n"
+	       "    for x in data:\n"
+	       "        net(x).backward()\n"
+	       "    torch.save(net.state_dict(), 'x.pt')\n",
+	       "");
+	/* reads it back */
+	expect("def restore(net):\n"
+	       "    net.load_state_dict(torch.load('x.pt'))\n"
+	       "    return net\n",
+	       "");
+}
+
+static void logs(void **state)
+{
+	(void)state;
+	expect("def note(self, step, value):\n"
+	       "    self.rows.append((step, value))\n"
+	       "    with open(self.path, \"a\") as f:\n"
+	       "        json.dump(self.rows, f)\n",
+	       "log 1-4");
+	/* gives something back: it may be a cache */
+	expect("def features(k):\n"
+	       "    x = compute(k)\n"
+	       "    cache.write(x)\n"
+	       "    return x\n",
+	       "");
+	expect("def __init__(self):\n"
+	       "    self.out = open('log', 'w')\n"
+	       "    self.out.write('step')\n",
+	       "");
+}
+
+static void loads(void **state)
+{
+	(void)state;
+	expect("def fetch(k):\n"
+	       "    with open(names[k], 'rb') as f:\n"
+	       "        return parse(f)\n",
+	       "load 1-3");
+	expect("def rows(con):\n"
+	       "    for r in con.execute(q).fetchall():\n"
+	       "        yield clean(r)\n",
+	       "load 1-3");
+	/* gives nothing back */
+	expect("def setup():\n"
+	       "    settings.update(json.load(open('a.json')))\n",
+	       "");
+	expect("def main():\n"
+	       "    rows = json.load(open('a.json'))\n"
+	       "    return 0\n",
+	       "");
+	/* a mode is no part of a name */
+	expect("def fetch(k):\n"
+	       "    f = open('wanted.bin')\n"
+	       "    return f\n",
+	       "load 1-3");
+}
+
+static void tokenizes(void **state)
+{
+	(void)state;
+	expect("def ids_of(line, vocab):\n"
+	       "    out = []\n"
+	       "    for word in line.lower().split():\n"
+	       "        out.append(vocab.get(word, 0))\n"
+	       "    return out\n",
+	       "tokenize 1-5");
+	/* takes a line of numbers apart */
+	expect("def row(line):\n"
+	       "    for x in line.split(','):\n"
+	       "        out.append(float(x))\n"
+	       "    return out\n",
+	       "");
+}
+
+static void any_text_will_do(void **state)
+{
+	static const char *const texts[] = { "",
+					     "def",
+					     "def f(:\n x",
+					     "with torch.no_grad():",
+					     "@\n@\n@\ndef f():\n  x",
+					     "open(",
+					     "def f():\n open('\n",
+					     "for x in val_:\n\ty\n" };
+	struct does d[DOES_OF_FILE];
+	char *many = malloc(200000);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_true(does_scan(texts[i], strlen(texts[i]), d) <= DOES_OF_FILE);
+	assert_non_null(many);
+	/* more than are told */
+	many[0] = '\0';
+	for (size_t i = 0, at = 0; i < 100; i++)
+		at += (size_t)snprintf(many + at, 200000 - at,
+				       "def f%zu():\n    return open(x).read()\n", i);
+	assert_int_equal(does_scan(many, strlen(many), d), DOES_OF_FILE);
+	free(many);
+}
+
+static void places(void **state)
+{
+	struct place p = {
+		.kind = PLACE_DOES, .file = "a.py", .function = "", .source = "save 3-9"
+	};
+	static const char *const bad[] = {
+		"",         "save",     "save 3",    "save 9-3",
+		"save 0-3", "cook 3-9", "save -3-9", "save 3-99999999999"
+	};
+	struct does d;
+
+	(void)state;
+	assert_true(does_read(&p, &d));
+	assert_int_equal(d.what, DOES_SAVE);
+	assert_int_equal(d.from, 3);
+	assert_int_equal(d.to, 9);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		p.source = bad[i];
+		assert_false(does_read(&p, &d));
+	}
+	p.source = "save 3-9";
+	p.kind = PLACE_PYTHON;
+	assert_false(does_read(&p, &d));
+	assert_string_equal(place_kind_name(PLACE_DOES), "does");
+	assert_int_equal(place_kind_by_name("does"), PLACE_DOES);
+}
+
+static void what_was_held_out(void **state)
+{
+	static const char *const yes[] = {
+		"acc = score(net, X_val, y_val)",     "held = lips.development(dev_set)",
+		"print(accuracy(w, x_test, y_test))", "m = metrics(model, testloader)",
+		"rmse = error(self.valid_rows)",
+	};
+	static const char *const no[] = {
+		"train(model, train_loader, val_loader)",
+		"fit_fold(x, y, x_val, y_val)",
+		"x = batch(rows)",
+		"log('val_loss', x)",
+		"if step % val_every == 0:",
+		"val = f(x)",
+		"net.to(dev)",
+		"a, b = train_test_split(x, test_size=0.1)",
+		"def score(net, X_val):",
+		"loader = DataLoader(val_set)",
+		"f(test_mode)",
+		"run_epoch(val_loader)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!line_asks_held_out(yes[i]))
+			fail_msg("should ask: %s", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (line_asks_held_out(no[i]))
+			fail_msg("should not: %s", no[i]);
+	assert_true(line_learns("self.optimizer.step()"));
+	assert_false(line_learns("obs = env.step(a)"));
+	assert_false(line_learns("log('loss.backward()')"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(evaluates),
+		cmocka_unit_test(does_not_evaluate),
+		cmocka_unit_test(saves),
+		cmocka_unit_test(logs),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(tokenizes),
+		cmocka_unit_test(any_text_will_do),
+		cmocka_unit_test(places),
+		cmocka_unit_test(what_was_held_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
