@@ -249,6 +249,7 @@ static int understand(struct scene *s)
 				row_classify(s, &nodes, t, &a->rows.v[t->row + k]);
 			if (t->role == ROLE_MAIN)
 				understand_loop(a, t);
+			rows_of_calls(a, t);
 			thread_weigh(t, t->n_rows ? &a->rows.v[t->row] : NULL);
 		}
 	}

@@ -94,6 +94,9 @@ void rows_of_loop(struct activity *a, const struct act_thread *t, const struct l
 /* The same by what its lines hand to the framework. Behind rows_of_loop(). */
 void rows_that_feed(struct activity *a, const struct act_thread *t, const struct loop_sense *sense);
 
+/* Rows whose innermost frames are not known, by what was seen below the same call. Behind all of the above. */
+void rows_of_calls(struct activity *a, const struct act_thread *t);
+
 /* For both: is it the program's own code, is it the head of a `for` loop, which function is it of? */
 bool loop_place_is_own(const struct place *p);
 bool loop_place_is_head(const struct place *p);

@@ -14,6 +14,8 @@
 static const double launcher_least = 0.9;
 /* A first thread that was seen for less of its life may have ended before the others. */
 static const double ended_most = 0.5;
+/* Of its time: a process that computes gradients, and one that works all day for the process that started it. */
+static const double engine_least = 0.02, makes_least = 0.5;
 /* Deeper than any chain of launchers. */
 enum { LAUNCHERS_MAX = 16 };
 
@@ -189,6 +191,10 @@ static bool is_worker(const struct scene *s, const struct node_reader *r,
 	/* It was started by spawn and never got beyond its imports: what it was to do nobody saw. */
 	if (e->detail && strstr(e->detail, "--multiprocessing-fork") && !has_body(x))
 		return up.queue + up.loader > 0.02 * up.total;
+	/* Actors and samplers that write to shared memory, and that nobody ever waits for. */
+	if (has_body(x) && up.engine > engine_least * up.total && isfinite(t->run) &&
+	    t->run + (isfinite(t->queue) ? t->queue : 0) > makes_least * t->alive)
+		return true;
 	/* One that is never done has no time to wait: then it is the other side that waits. */
 	return has_body(x) &&
 	       (x->load + x->queue > 0.02 * x->total || up.queue + up.loader > 0.02 * up.total);

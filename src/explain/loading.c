@@ -395,6 +395,19 @@ static const struct {
 	  "multiprocessing.Pool(", ").imap(load, indices)" },
 };
 
+void loading_where_made(struct finding *x, const struct facts *f)
+{
+	const struct fact *line = &f->v[FACT_LOADER_LINE];
+
+	if (!f->v[FACT_LOADER_MADE].known) {
+		rule_where(x, f, line->place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+		return;
+	}
+	rule_where(x, f, FACT_LOADER_MADE);
+	if (line->place)
+		rule_because(x, f, FACT_LOADER_LINE, "the data is taken at %s", line->text);
+}
+
 void loading_fix_workers(struct finding *x, const struct facts *f, int n, bool more)
 {
 	const char *name = f->v[FACT_LOADER_FRAMEWORK].text, *s = n > 1 ? "s" : "";

@@ -7,7 +7,16 @@
 
 The networks here are small, so that the host can compute their values; work() stands for the layers
 that only a GPU would have. On the CPU it is nothing: the small network is all there is."""
+import sys
+
 STATE = {"device": "cpu", "gpu": None}
+
+
+def hide():
+    """A torch that was built for CUDA would take the virtual GPU for one to compute on: to it there is none."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda:
+        cuda.is_available, cuda.device_count = lambda: False, lambda: 0
 
 
 def pick(wanted="auto", index=0, torch=True):
@@ -22,6 +31,7 @@ def pick(wanted="auto", index=0, torch=True):
             STATE["gpu"] = vgpu.torch.device()
         else:
             STATE["gpu"] = vgpu.Device(index)
+            hide()
     except (ImportError, OSError, RuntimeError) as error:
         if wanted != "auto":
             raise

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reviews with transformers' Trainer: a tiny BERT, words split as they come. Needs transformers (PyPI)."""
 import argparse
+import inspect
 import re
 import tempfile
 
@@ -62,8 +63,9 @@ def main():
                        max_position_embeddings=64)
     model = BertForSequenceClassification(shape)
     clock = UntilTime(a.seconds, a.batch)
+    on_cpu = {"use_cpu" if "use_cpu" in inspect.signature(TrainingArguments).parameters else "no_cuda": True}
     with tempfile.TemporaryDirectory() as folder:
-        options = TrainingArguments(folder, per_device_train_batch_size=a.batch, max_steps=10**6, no_cuda=True,
+        options = TrainingArguments(folder, per_device_train_batch_size=a.batch, max_steps=10**6, **on_cpu,
                                     dataloader_num_workers=a.workers,  # ail: no_workers
                                     report_to=[], save_strategy="no", disable_tqdm=True, logging_steps=100)
         reviews = Reviews(data.ready("sentences", a.data) / "reviews.txt")

@@ -33,6 +33,11 @@ enum does_what {
 	DOES_LOG,      /* writes anything else, and gives nothing back */
 	DOES_LOAD,     /* reads files, and gives back what it made of them */
 	DOES_TOKENIZE, /* takes text apart and looks its pieces up */
+	/* single statements, where something is to be changed */
+	DOES_LOADER,  /* makes a loader: DataLoader(data, num_workers=2) */
+	DOES_POOL,    /* makes a pool of workers */
+	DOES_STARTS,  /* starts a process or a thread of its own */
+	DOES_THREADS, /* says how many threads libraries may use */
 	DOES_WHATS
 };
 

@@ -9,6 +9,8 @@
 
 /* A file that was made to take long is left half done: a tenth of a second or two. */
 enum { LOOKS_MAX = 20 * 1000 * 1000, DECORATORS_MAX = 8 };
+/* Of what may be told of a file: the rest is for single statements. */
+enum { RANGES_MAX = DOES_OF_FILE - 12 };
 
 enum sign {
 	SIGN_LEARNS = 1 << 0, /* gradients, an optimiser, or a call of something that trains */
@@ -271,12 +273,44 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 
 static void tell(struct scanner *x)
 {
-	for (size_t b = 1; b < x->s.blocks.n && x->found < DOES_OF_FILE; b++) {
+	for (size_t b = 1; b < x->s.blocks.n && x->found < RANGES_MAX; b++) {
 		const struct py_block *k = &x->s.blocks.v[b];
 		enum does_what what;
 
 		if (k->kind != PY_CLASS && k->to >= k->from && judge(x, (uint32_t)b, &what))
 			x->ret[x->found++] = (struct does){ what, k->from, k->to };
+	}
+}
+
+/* Where workers and threads come from. What is made for asking only is none of the training's. */
+static void tell_makers(struct scanner *x)
+{
+	static const struct {
+		enum does_what what;
+		const char *any;
+	} makers[] = {
+		{ DOES_LOADER, "DataLoader(" },
+		{ DOES_POOL, ".Pool(|ThreadPool(|PoolExecutor(" },
+		{ DOES_STARTS, "Process(target|Thread(target" },
+		{ DOES_THREADS, "set_num_threads(|OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|"
+				"MKL_NUM_THREADS|setNumThreads(|threadpool_limits(" },
+	};
+
+	for (size_t i = 0; i < x->s.statements.n; i++) {
+		const struct py_statement *t = &x->s.statements.v[i];
+		struct span s = span_of(t), raw = raw_of(x, t);
+
+		if (!py_look(&x->s, 2 * t->n))
+			return;
+		if (span_begins(s, "class ") || span_begins(s, "def ") ||
+		    span_begins(s, "import ") || span_begins(s, "from "))
+			continue;
+		for (size_t k = 0; k < sizeof(makers) / sizeof(makers[0]); k++)
+			/* names of variables of the environment are strings */
+			if (x->found < DOES_OF_FILE && !text_names_held_out(s.p, s.n) &&
+			    span_has_any(makers[k].what == DOES_THREADS ? raw : s, makers[k].any))
+				x->ret[x->found++] =
+				    (struct does){ makers[k].what, t->line, t->line };
 	}
 }
 
@@ -309,8 +343,10 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 		read_heads(&x);
 		read_statements(&x);
 		/* what speaks against it may not have been seen */
-		if (x.left)
+		if (x.left) {
 			tell(&x);
+			tell_makers(&x);
+		}
 	}
 	free(x.of);
 	py_source_done(&x.s);

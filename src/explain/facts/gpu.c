@@ -149,7 +149,7 @@ static void set_idle(struct facts *f, double own, bool dark, const char *list)
 
 static void idle(const struct scene *s, struct facts *f)
 {
-	double working = 0, own = 0, open = 0, unused = 0;
+	double working = 0, own = 0, open = 0, unused = 0, spare = 0;
 	char own_list[64] = "", unused_list[64] = "", label[48];
 	const struct gpu_row *dark = NULL, *spare_dark = NULL, *whose = NULL;
 	int mine = 0;
@@ -179,6 +179,7 @@ static void idle(const struct scene *s, struct facts *f)
 			list_add(own_list, sizeof(own_list), g);
 		} else {
 			unused++;
+			spare += g->listed && !g->others && !g->hidden;
 			list_add(unused_list, sizeof(unused_list), g);
 		}
 	}
@@ -198,6 +199,10 @@ static void idle(const struct scene *s, struct facts *f)
 	else
 		fact_set(f, FACT_GPU_UNUSED, unused);
 	fact_set_subject(f, FACT_GPU_UNUSED, 0, unused_list);
+	if (f->v[FACT_GPU_UNUSED].known)
+		fact_set(f, FACT_GPU_SPARE, spare);
+	else
+		fact_absent_like(f, FACT_GPU_SPARE, FACT_GPU_UNUSED);
 }
 
 /* Who is on one GPU or partition. */
@@ -207,14 +212,29 @@ struct company {
 	const struct gpu_process_row *busiest;
 };
 
+/* A driver numbers all processes alike: where it named one of ours by a number that is known here, a number that is
+ * nobody's here is no other one of ours. */
+static bool names_ours(const struct scene *s, size_t row)
+{
+	for (size_t i = 0; i < s->gpus.processes.n; i++) {
+		const struct gpu_process_row *p = &s->gpus.processes.v[i];
+
+		if (p->gpu == row && p->job && p->pid > 0)
+			return true;
+	}
+	return false;
+}
+
 static struct company company_of(const struct scene *s, size_t row)
 {
 	struct company c = { .most = -1, .job_busy = NAN };
+	bool strangers = names_ours(s, row);
 
 	for (size_t i = 0; i < s->gpus.processes.n; i++) {
 		const struct gpu_process_row *p = &s->gpus.processes.v[i];
 
-		if (p->gpu != row || p->pid <= 0 || (p->gone_ns && p->gone_ns <= s->steady.from_ns))
+		if (p->gpu != row || (p->pid <= 0 && !strangers) ||
+		    (p->gone_ns && p->gone_ns <= s->steady.from_ns))
 			continue;
 		if (p->job) {
 			if (isfinite(p->busy_steady))
@@ -247,9 +267,11 @@ static void set_company(const struct scene *s, struct facts *f, size_t row, cons
 	const struct gpu_row *g = &s->gpus.rows.v[row];
 	char label[48], who[64] = "";
 
-	if (c->busiest)
+	if (c->busiest && c->busiest->pid > 0)
 		snprintf(who, sizeof(who), "%.30s (pid %lld)", c->busiest->name,
 			 (long long)c->busiest->pid);
+	else if (c->busiest)
+		snprintf(who, sizeof(who), "%.30s (not visible here)", c->busiest->name);
 	fact_set(f, FACT_GPU_OTHERS, c->others);
 	fact_set_subject(f, FACT_GPU_OTHERS, c->busiest ? c->busiest->id : 0, who);
 	fact_set(f, FACT_GPU_OTHERS_MEMORY, c->memory);

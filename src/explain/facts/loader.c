@@ -7,6 +7,7 @@
 #include "explain/steps.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The library that loads, by a part of the path of its files. */
@@ -257,12 +258,45 @@ static void fed(const struct activity *a, const struct act_thread *critical, str
 	fact_set(f, FACT_LOADER_FED, all > 0 ? seconds / all : 0);
 }
 
+static int by_length(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Where steps do not say how long they waited: what few of them take longer than the others, of all the waiting for
+ * data. NAN: too few steps, or none that wait. */
+static double rare_by_length(const struct scene *s, uint32_t process, const struct window_step *v,
+			     size_t n, double wait)
+{
+	static const double times = 3; /* a step this much longer than the median is one of few */
+	double *length = malloc((n + 1) * sizeof(*length)), sum = 0, more = 0, middle;
+	size_t steps = 0;
+
+	for (size_t i = 0; length && i < n; i++)
+		if (v[i].entity == process && v[i].end_ns > v[i].begin_ns &&
+		    step_in(&s->steady, &v[i])) {
+			length[steps] = (double)(v[i].end_ns - v[i].begin_ns) / 1e9;
+			sum += length[steps++];
+		}
+	if (steps >= STEPS_P95_LEAST && wait > 0 && sum > 0) {
+		qsort(length, steps, sizeof(*length), by_length);
+		middle = length[steps / 2];
+		for (size_t i = 0; i < steps; i++)
+			more += length[i] >= times * middle ? length[i] - middle : 0;
+	}
+	free(length);
+	return steps >= STEPS_P95_LEAST && wait > 0 && sum > 0 ? fmin(1, more / sum / wait)
+							       : (double)NAN;
+}
+
 /* Share of the time steps wait for data that is in few of them. */
 static void rare(const struct scene *s, uint32_t process, struct facts *f)
 {
 	static const double times = 5;
 	const struct window_step *v;
-	double sum = 0, long_ones = 0;
+	double sum = 0, long_ones = 0, by_steps;
 	size_t n = 0, steps = 0;
 
 	v = s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, &n) : NULL;
@@ -275,8 +309,11 @@ static void rare(const struct scene *s, uint32_t process, struct facts *f)
 		if (v[i].entity == process && step_in(&s->steady, &v[i]) &&
 		    v[i].data_wait >= times * sum / (double)(steps ? steps : 1))
 			long_ones += v[i].data_wait;
+	by_steps = rare_by_length(s, process, v, n, fact_or(f, FACT_TIME_DATA_WAIT, 0));
 	if (steps >= STEPS_P95_LEAST && sum > 0)
 		fact_set(f, FACT_LOADER_WAIT_RARE, fmin(1, long_ones / sum));
+	else if (isfinite(by_steps))
+		fact_set(f, FACT_LOADER_WAIT_RARE, by_steps);
 	else
 		fact_absent(f, FACT_LOADER_WAIT_RARE, "how long steps wait for data was not heard");
 }

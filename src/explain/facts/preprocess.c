@@ -66,11 +66,14 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 	uint32_t place = r->place ? r->place : r->leaf;
 
 	l->cpu += cpu;
+	heat_add(&l->all, b, place, r->seconds);
+	/* whose innermost frames are not known: they may be as all the others are */
+	if (r->flags & STACK_PARTIAL)
+		return;
 	l->sampled += r->seconds;
 	l->samples += r->count;
 	l->native += native ? r->seconds : 0;
-	heat_add(&l->all, b, place, r->seconds);
-	if (!leaf || r->leaf != r->place || (r->flags & STACK_PARTIAL) || !(r->flags & STACK_GIL))
+	if (!leaf || r->leaf != r->place || !(r->flags & STACK_GIL))
 		return;
 	if (native ? !is_interpreter(native) : false)
 		return;
@@ -130,7 +133,7 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 		fact_absent(f, FACT_LOAD_PLACE, "no line of the program loads the data");
 		return;
 	}
-	fact_set(f, FACT_LOAD_PLACE, top / l->sampled);
+	fact_set(f, FACT_LOAD_PLACE, top / l->all.seconds);
 	fact_set_place(f, FACT_LOAD_PLACE, place);
 }
 

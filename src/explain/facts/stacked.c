@@ -148,12 +148,20 @@ void heat_add(struct heat *h, const struct stack_book *b, uint32_t place, double
 			h->failed = true;
 			return;
 		}
-		*row = (struct heat_row){ .key = key, .place = place };
+		*row = (struct heat_row){ .key = key, .place = place, .lined = p->line > 0 };
 	}
 	h->lines.v[at].seconds += seconds;
 }
 
 /* Among equals the first line of the file, so that a verdict is the same however rows are ordered. */
+static bool is_hotter(const struct heat_row *x, const struct heat_row *than)
+{
+	if (!than || x->lined != than->lined)
+		return !than || x->lined;
+	return x->seconds > than->seconds ||
+	       (x->seconds == than->seconds && x->place < than->place);
+}
+
 uint32_t heat_top(const struct heat *h, double *ret_seconds)
 {
 	const struct heat_row *function = NULL, *line = NULL;
@@ -167,9 +175,7 @@ uint32_t heat_top(const struct heat *h, double *ret_seconds)
 	for (size_t i = 0; i < h->lines.n; i++) {
 		const struct heat_row *x = &h->lines.v[i];
 
-		if (x->key == function->key &&
-		    (!line || x->seconds > line->seconds ||
-		     (x->seconds == line->seconds && x->place < line->place)))
+		if (x->key == function->key && is_hotter(x, line))
 			line = x;
 	}
 	*ret_seconds = function->seconds;

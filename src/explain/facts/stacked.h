@@ -38,6 +38,7 @@ struct heat {
 	VEC(struct heat_row {
 		uint64_t key; /* of its function */
 		uint32_t place;
+		bool lined; /* the place is a line, not only a function */
 		double seconds;
 	})
 	functions, lines;

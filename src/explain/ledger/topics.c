@@ -35,6 +35,8 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_PARSE, PHASE_BY_LINE, "", "read_csv(|json.loads(|json.load(|csv.reader(|loadtxt(|genfromtxt(|orjson.loads(" },
 
 	{ TOPIC_FILES, PHASE_BY_FRAME, "glob.py|os.py|pathlib.py|pathlib/|genericpath.py|posixpath.py|fnmatch.py", "" },
+	/* a file of its own for each array: what is opened and parsed for it is more than what is read */
+	{ TOPIC_FILES, PHASE_BY_FRAME, "numpy/lib/npyio.py|numpy/lib/_npyio_impl.py", "load" },
 	{ TOPIC_FILES, PHASE_BY_FRAME, "torchvision/datasets/folder.py", "make_dataset|find_classes|DatasetFolder.make_dataset" },
 	{ TOPIC_FILES, PHASE_BY_LINE, "", "open(|os.stat(|os.listdir(|os.scandir(|os.path.exists(|os.path.getsize(|.exists()|.stat()|.iterdir()|glob(" },
 
@@ -73,6 +75,8 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "numba/", "compile|*_compile*|run_pipeline" },
 
 	{ TOPIC_READ_BACK, PHASE_BY_LINE, "", ".item()|.cpu()|.tolist()|.numpy()|nonzero(|.asnumpy()|.asscalar()|device_get(|float(|int(|print(|bool(|isnan(|isfinite(|isinf(|.any()|.all()|allclose(|equal(|unique(|masked_select(|argwhere(|block_until_ready(|synchronize(|if |elif |while |assert " },
+	/* whatever the line is that waits: what it waits in is no launch and no copy to the device */
+	{ TOPIC_READ_BACK, PHASE_BY_NATIVE, "libcuda.so|libcudart|libamdhip64|libhip|libze_loader", "cuMemcpyDtoH*|cuStreamSynchronize*|cuCtxSynchronize*|cuEventSynchronize*|cudaStreamSynchronize*|cudaDeviceSynchronize*|cudaEventSynchronize*|hipMemcpyDtoH*|hipStreamSynchronize*|hipDeviceSynchronize*|hipEventSynchronize*|zeCommandQueueSynchronize|zeFenceHostSynchronize|zeEventHostSynchronize" },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "jax/", "block_until_ready|_value|__array__|__float__|__int__|__bool__|device_get" },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "mxnet/", "asnumpy|asscalar|wait_to_read" },
 	{ TOPIC_READ_BACK, PHASE_BY_FRAME, "tensorflow/python/", "_EagerTensorBase.numpy|_EagerTensorBase._numpy|__float__|__int__|__bool__" },

@@ -3,15 +3,32 @@
  * idle_gpus: the job works on some of its GPUs and others of its own do nothing.
  *
  * Not to be taken for it: GPUs of the machine that nothing gives to the job. Without a mask in its
- * environment, or a context open on them, they are only mentioned.
+ * environment, or a context open on them, they are only mentioned; unless the job fills those it works on, nothing
+ * hides the others from it, and nobody was on them: then they are what would make it faster.
  *
  * Gain: n GPUs instead of n-k are n/(n-k) times as fast at best, where the work divides and the input
  * keeps up; nothing at worst (a job that was given more than it needs should give them back).
  */
 #include "explain/rule.h"
 
+#include "base/num.h"
+
 #include <math.h>
 #include <stdio.h>
+
+/* Share of time a GPU is busy that another one beside it would relieve. */
+static const double full_least = 0.85;
+static const double held_most = 0.1; /* of its busy time */
+
+static void spread(struct finding *x, double idle, double working)
+{
+	x->has_gain = true;
+	x->low = 1;
+	x->high = (idle + working) / working;
+	x->speedup = sqrt(x->high);
+	x->cost = 1 - 1 / x->speedup;
+	snprintf(x->then, sizeof(x->then), "loading, or the exchange");
+}
 
 static void own(struct finding *x, const struct facts *f, double idle, double working)
 {
@@ -33,17 +50,14 @@ static void own(struct finding *x, const struct facts *f, double idle, double wo
 		 "DistributedDataParallel), or ask for %.0f GPU%s and leave the rest to others",
 		 n, working, working > 1.5 ? "s" : "");
 	snprintf(x->edit, sizeof(x->edit), "torchrun --nproc_per_node=%.0f", n);
-	x->has_gain = true;
-	x->low = 1;
-	x->high = n / working;
-	x->speedup = sqrt(x->high);
-	x->cost = 1 - 1 / x->speedup;
-	snprintf(x->then, sizeof(x->then), "loading, or the exchange");
+	spread(x, idle, working);
 	x->confidence = 0.6;
 }
 
 static void unused(struct finding *x, const struct facts *f, double n)
 {
+	char share[24];
+
 	snprintf(x->title, sizeof(x->title), "%.0f more GPU%s of the machine %s idle: GPU %s", n,
 		 n > 1.5 ? "s" : "", n > 1.5 ? "are" : "is", f->v[FACT_GPU_UNUSED].text);
 	rule_because(x, f, FACT_GPU_UNUSED, "no kernel ran on GPU %s", f->v[FACT_GPU_UNUSED].text);
@@ -52,9 +66,18 @@ static void unused(struct finding *x, const struct facts *f, double n)
 		 "if they are yours to use: torchrun --nproc_per_node=%.0f, accelerate, "
 		 "DistributedDataParallel",
 		 n + f->v[FACT_GPU_WORKING].value);
-	x->note = true;
-	x->cost = NAN;
 	x->confidence = 0.5;
+	/* one that is held back is not busy for want of others */
+	if (fact_or(f, FACT_GPU_BUSY, 0) < full_least || fact_or(f, FACT_GPU_HELD, 0) > held_most ||
+	    fact_or(f, FACT_GPU_SPARE, 0) < fmax(1, n)) {
+		x->note = true;
+		x->cost = NAN;
+		return;
+	}
+	rule_because(x, f, FACT_GPU_SPARE, "nobody was on them, and nothing hides them from it");
+	rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time", f->v[FACT_GPU_BUSY].text,
+		     num_percent(f->v[FACT_GPU_BUSY].value, share, sizeof(share)));
+	spread(x, n, f->v[FACT_GPU_WORKING].value);
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -41,7 +41,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		     num_percent(f->v[FACT_PIN_BUSY].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_IDLE, "the workers have no work %s of the time",
 		     num_percent(f->v[FACT_LOADER_IDLE].value, a, sizeof(a)));
-	rule_where(x, f, FACT_LOADER_LINE);
+	loading_where_made(x, f);
 	snprintf(x->fix, sizeof(x->fix),
 		 "hand over less: smaller batches, uint8 instead of float32 (convert on the GPU), "
 		 "tensors in few large "

@@ -185,6 +185,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say_why(x, f, ready, allowed);
+	if (fact_or(f, FACT_POOL_SET, 0) > 0)
+		rule_where(x, f, FACT_POOL_SET);
 	switches = fmax(0, fact_or(f, FACT_THREADS_SWITCHES, 0)) * switch_s;
 	x->low = 1 / (1 - fmin(switches_most, used > 0 ? switches / used : 0));
 	if (fact_or(f, FACT_POOL_SHARE, 0) >= 0.5)

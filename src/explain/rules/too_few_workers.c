@@ -80,7 +80,7 @@ static void say(struct finding *x, const struct facts *f, double now, int more)
 		rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time",
 			     f->v[FACT_GPU_BUSY].text,
 			     num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a)));
-	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	loading_where_made(x, f);
 	loading_fix_workers(x, f, more, true);
 }
 

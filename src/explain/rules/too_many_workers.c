@@ -18,6 +18,7 @@
 
 static const double queued_least = 0.2; /* of the workers' time */
 static const double delay_least = 0.02; /* of the training's */
+static const double wait_least = 0.05;  /* the same, for data */
 static const double others_most = 0.5;  /* cores */
 static const double pool_most = 0.5;    /* of the ready threads are those of pools */
 
@@ -44,7 +45,7 @@ static void say(struct finding *x, const struct facts *f, int fewer)
 		     num_percent(f->v[FACT_TIME_QUEUED].value, b, sizeof(b)));
 	rule_because(x, f, FACT_CORES_ALLOWED, "the job may use %s cores",
 		     num_cores(f->v[FACT_CORES_ALLOWED].value, a, sizeof(a)));
-	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	loading_where_made(x, f);
 	loading_fix_workers(x, f, fewer, false);
 }
 
@@ -53,6 +54,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	struct finding *x = &o->finding;
 	double allowed = fact_or(f, FACT_CORES_ALLOWED, INFINITY), delay;
 	enum answer a = rule_at_least(f, FACT_LOADER_WORKERS, fmax(2, allowed + 0.5), o);
+	bool awaited;
 	int fewer;
 
 	if (!f->v[FACT_CORES_ALLOWED].known)
@@ -71,8 +73,12 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return ANSWER_NO;
 	say(x, f, fewer);
 	delay = f->v[FACT_TIME_QUEUED].value;
-	rule_gain_of_time(x, fmax(1 - delay, loading_gpu_floor(f, LOADING_BEST)),
-			  fmax(1 - 0.5 * delay, loading_gpu_floor(f, LOADING_LIKELY)), 1);
+	/* Who never waits for what they make loses nothing by fewer of them. */
+	awaited = fact_or(f, FACT_TIME_DATA_WAIT, 0) >= wait_least;
+	rule_gain_of_time(
+	    x, fmax(1 - delay, loading_gpu_floor(f, LOADING_BEST)),
+	    fmax(1 - (awaited ? 0.5 : 0.85) * delay, loading_gpu_floor(f, LOADING_LIKELY)),
+	    awaited ? 1 : 1 - 0.5 * delay);
 	snprintf(x->then, sizeof(x->then), "%s", "the cores it may use");
 	x->confidence = 0.6;
 	return ANSWER_YES;

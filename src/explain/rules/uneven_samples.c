@@ -24,18 +24,26 @@ static const double pin_most = 0.6, storage_most = 0.5;
 /* Standard deviation of a batch's cost, of its mean: no data set has more. And how near to what really happens
  * (a step of 1) the what-if then has to come. */
 static const double spread_most = 3, explained_least = 0.93;
-/* Where most of the waiting is in few steps, few batches are large: one in twenty, say, and the rest alike. */
-static const double rare_share = 0.05, rare_spread_most = 4.5, rare_wait_least = 0.5;
+/* Where most of the waiting is in few steps, few batches are large: one in twenty or in seven, say, and the rest alike. */
+static const struct {
+	double share, spread_most;
+} rare[] = { { 0.05, 4.5 }, { 0.15, 2.4 } };
+static const double rare_wait_least = 0.5;
 
 static bool take(const struct facts *f, enum loading_case c, struct pipeline *p)
 {
 	if (!loading_pipeline(f, c, p))
 		return false;
 	p->cv = spread_most;
-	if (fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least &&
-	    pipeline_step(p) < explained_least) {
-		p->rare = rare_share;
-		p->cv = rare_spread_most;
+	/* a pool of the program's own may have no more ordered than it works on */
+	if (!f->v[FACT_LOADER_PREFETCH].known && pipeline_step(p) < explained_least)
+		p->prefetch = 1;
+	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]) &&
+			   fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least &&
+			   pipeline_step(p) < explained_least;
+	     i++) {
+		p->rare = rare[i].share;
+		p->cv = rare[i].spread_most;
 	}
 	return true;
 }
@@ -113,7 +121,7 @@ static void say(struct finding *x, const struct facts *f)
 			     "the mean or longer",
 			     num_percent(f->v[FACT_LOADER_WAIT_RARE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f", ahead);
-	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	loading_where_made(x, f);
 	snprintf(x->fix, sizeof(x->fix),
 		 "order more batches ahead, take them as they are ready where order does not "
 		 "matter, or put samples of "

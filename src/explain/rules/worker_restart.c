@@ -53,7 +53,7 @@ static void say(struct finding *x, const struct facts *f)
 {
 	char a[24];
 
-	rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+	loading_where_made(x, f);
 	snprintf(x->title, sizeof(x->title),
 		 "workers are started anew again and again, and import for %s of their time",
 		 num_percent(f->v[FACT_LOADER_STARTING].value, a, sizeof(a)));
@@ -105,6 +105,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
 			o->finding.note = false;
 		fix_pool(&o->finding, f);
+		if (f->v[FACT_LOADER_MADE].known)
+			rule_where(&o->finding, f, FACT_LOADER_MADE);
 		return a;
 	}
 	return answer_or(a, by_workers(f, o));
