@@ -222,6 +222,9 @@ static void understand_loop(struct activity *a, struct act_thread *t)
 {
 	struct loop_sense sense;
 
+	rows_of_pool(a, t);
+	rows_of_driver(a, t);
+	rows_of_ranks(a, t);
 	if (loop_sense_open(a, t, &sense)) {
 		t->by_hand = sense.by_hand;
 		rows_of_text(a, t);

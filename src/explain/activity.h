@@ -83,6 +83,8 @@ struct act_thread {
 	const char *name;     /* foreign text, borrowed */
 	bool first;           /* the first thread of its process */
 	bool by_hand;         /* it trains with arrays alone, without a framework */
+	bool
+	    computes; /* a helper that is given parts of the training itself: it learns, and loads nothing */
 	enum cpu_role role;
 	size_t row, n_rows; /* in activity.rows, the longest first */
 	uint32_t samples;

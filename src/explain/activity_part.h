@@ -20,6 +20,7 @@ struct node_facts {
 	bool pooled;        /* the work of a pool that serves anybody */
 	bool importing;     /* a module is being imported */
 	bool trains;        /* a function of the program's own that is called as trainings are */
+	bool learns;        /* a line of the program's own that learns, or calls what does */
 	bool by_line;       /* leaf_phase is from the text of a line: weaker than a frame */
 	uint8_t phase;      /* if there may be more frames inside of it */
 	uint8_t leaf_phase; /* if it is the innermost */
@@ -94,6 +95,11 @@ void rows_of_loop(struct activity *a, const struct act_thread *t, const struct l
 /* The same by what its lines hand to the framework. Behind rows_of_loop(). */
 void rows_that_feed(struct activity *a, const struct act_thread *t, const struct loop_sense *sense);
 
+/* Rows of a training thread that wait for helpers which compute, and that prepare calls of the driver. */
+void rows_of_pool(struct activity *a, const struct act_thread *t);
+void rows_of_driver(struct activity *a, const struct act_thread *t);
+/* Rows of a rank that wait for the others without a library for it. */
+void rows_of_ranks(struct activity *a, const struct act_thread *t);
 /* Rows whose innermost frames are not known, by what was seen below the same call. Behind all of the above. */
 void rows_of_calls(struct activity *a, const struct act_thread *t);
 

@@ -14,6 +14,8 @@
 static const double launcher_least = 0.9;
 /* A first thread that was seen for less of its life may have ended before the others. */
 static const double ended_most = 0.5;
+/* Of its time: a helper that learns is none that loads, whatever pool it is of. */
+static const double learns_least = 0.1;
 /* Of its time: a process that computes gradients, and one that works all day for the process that started it. */
 static const double engine_least = 0.02, makes_least = 0.5;
 /* Deeper than any chain of launchers. */
@@ -28,6 +30,7 @@ struct tendency {
 	double train;       /* frames that only a training has */
 	double engine;      /* of these: gradients, which no loader computes */
 	double comm;        /* of these: collectives, where others are waited for */
+	double learn;       /* in lines of the program's own that learn */
 	double spawned;     /* a process that multiprocessing started */
 	double role[ROLES];
 };
@@ -75,6 +78,7 @@ static struct tendency tendency_of(const struct scene *s, const struct node_read
 			x.child += row->seconds;
 		if (f->spawned)
 			x.spawned += row->seconds;
+		x.learn += f->learns ? row->seconds : 0;
 		x.load += is_load(f->phase) ? row->seconds : 0;
 		x.train += is_train(f->phase) ? row->seconds : 0;
 		x.queue += f->phase == PHASE_QUEUE_GET ? row->seconds : 0;
@@ -181,7 +185,8 @@ static bool is_worker(const struct scene *s, const struct node_reader *r,
 	const struct act_thread *by = first_of(s, starter(s, r, e));
 	struct tendency up = { 0 };
 
-	if (t->process == s->main_proc || x->total <= 0 || x->train > 0.02 * x->total || !by)
+	if (t->process == s->main_proc || x->total <= 0 || x->train > 0.02 * x->total ||
+	    x->learn > learns_least * x->total || !by)
 		return false;
 	up = tendency_of(s, r, by);
 	if (is_launcher(&up) || up.python == 0)
@@ -240,7 +245,12 @@ void roles_give(struct scene *s, const struct node_reader *r)
 		struct act_thread *t = &a->threads.v[i];
 		struct tendency x = tendency_of(s, r, t);
 
-		if (!t->first && !role_of_thread(t, &x, &t->role))
+		if (t->first)
+			continue;
+		t->computes = x.learn > learns_least * x.total;
+		if (t->computes)
+			t->role = ROLE_OTHER;
+		else if (!role_of_thread(t, &x, &t->role))
 			t->role = role_of_rest(first_of(s, t->process), &x);
 	}
 }
@@ -344,7 +354,8 @@ static bool started(const struct scene *s, const struct node_reader *r, const st
 	struct tendency y = tendency_of(s, r, &s->activity.threads.v[child]);
 
 	if (x->child + x->queue > 0.5 * x->total && x->train < 0.01 * x->total &&
-	    y.engine > 0.02 * y.total)
+	    (y.engine > engine_least * y.total ||
+	     (y.learn > 0.5 * y.total && x->learn < 0.01 * x->total)))
 		return true;
 	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
 }

@@ -338,6 +338,11 @@ static bool before(const struct finding *a, const struct finding *b)
 		return !a->has_gain;
 	if (!a->has_gain)
 		return a->cost > b->cost;
+	/* it is found only where workers have time to spare: then it is not what a batch costs on average */
+	if (is_made_less(a) && strcmp(b->cause, "uneven_samples") == 0)
+		return false;
+	if (is_made_less(b) && strcmp(a->cause, "uneven_samples") == 0)
+		return true;
 	x = is_made_less(a) && is_spread(b) ? 1 + (x - 1) * about : x;
 	y = is_made_less(b) && is_spread(a) ? 1 + (y - 1) * about : y;
 	return x > y;

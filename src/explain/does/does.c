@@ -14,7 +14,7 @@ const char *does_name(enum does_what what)
 		[DOES_LOG] = "log",           [DOES_LOAD] = "load",
 		[DOES_TOKENIZE] = "tokenize", [DOES_LOADER] = "loader",
 		[DOES_POOL] = "pool",         [DOES_STARTS] = "starts",
-		[DOES_THREADS] = "threads",
+		[DOES_THREADS] = "threads",   [DOES_WATCH] = "watch",
 	};
 
 	return what >= 0 && what < DOES_WHATS ? names[what] : "";

@@ -38,6 +38,7 @@ enum does_what {
 	DOES_POOL,    /* makes a pool of workers */
 	DOES_STARTS,  /* starts a process or a thread of its own */
 	DOES_THREADS, /* says how many threads libraries may use */
+	DOES_WATCH,   /* computes what nobody learns from, in a loop that learns */
 	DOES_WHATS
 };
 

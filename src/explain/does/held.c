@@ -132,5 +132,7 @@ bool line_learns(const char *line)
 
 	return span_has_any(without_strings(line, buf, sizeof(buf)),
 			    ".backward(|optimizer.step(|optim.step(|opt.step(|optimiser.step(|"
-			    "scaler.step(|trainer.step(|apply_gradients(");
+			    "scaler.step(|trainer.step(|apply_gradients(|- lr * |- lr*|- self.lr *|"
+			    "- learning_rate *|- self.learning_rate *|-= lr *|-= self.lr *|- eta *|"
+			    "- step_size *|- args.lr *|- cfg.lr *|- LR *");
 }

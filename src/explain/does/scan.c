@@ -4,6 +4,7 @@
  */
 #include "explain/does/does.h"
 #include "explain/does/held.h"
+#include "explain/does/watch.h"
 
 #include <stdlib.h>
 
@@ -314,6 +315,22 @@ static void tell_makers(struct scanner *x)
 	}
 }
 
+static void tell_watchers(struct scanner *x)
+{
+	bool *learns = calloc(x->s.blocks.n, 1), *watch = calloc(x->s.statements.n + 1, 1);
+
+	for (size_t b = 1; learns && b < x->s.blocks.n; b++)
+		learns[b] = x->s.blocks.v[b].kind == PY_LOOP && x->of[b].signs & SIGN_LEARNS;
+	if (learns && watch && watch_find(&x->s, learns, watch))
+		for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++)
+			if (watch[i])
+				x->ret[x->found++] =
+				    (struct does){ DOES_WATCH, x->s.statements.v[i].line,
+						   x->s.statements.v[i].line };
+	free(learns);
+	free(watch);
+}
+
 static void read_statements(struct scanner *x)
 {
 	for (size_t i = 0; i < x->s.statements.n; i++) {
@@ -346,6 +363,7 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 		if (x.left) {
 			tell(&x);
 			tell_makers(&x);
+			tell_watchers(&x);
 		}
 	}
 	free(x.of);

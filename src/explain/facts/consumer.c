@@ -24,6 +24,15 @@ static bool uses(const struct act_row *r)
 	       (r->state == TIME_PYTHON || r->state == TIME_GPU_WAIT || is_framework(r));
 }
 
+/* Threads of its own that it gives parts of the training to. */
+static bool has_helpers(const struct activity *a, const struct act_thread *t)
+{
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (a->threads.v[i].process == t->process && a->threads.v[i].computes)
+			return true;
+	return false;
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct activity *a = &s->activity;
@@ -51,7 +60,8 @@ static void compute(const struct scene *s, struct facts *f)
 	}
 	fact_set(f, FACT_CONSUMER, all > 0 ? used / all : 0);
 	fact_set(f, FACT_TRAINING,
-		 framework > framework_least * all || names > names_least * all || t->by_hand);
+		 framework > framework_least * all || names > names_least * all || t->by_hand ||
+		     has_helpers(a, t));
 	if (f->v[FACT_TRAINING].value > 0)
 		fact_set_subject(f, FACT_TRAINING, 0,
 				 framework > framework_least * all ? "framework"

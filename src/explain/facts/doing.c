@@ -5,6 +5,7 @@
  */
 #include "explain/facts/stacked.h"
 #include "explain/ledger/topics.h"
+#include "explain/steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -83,6 +84,9 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 		return r->state == TIME_PYTHON && r->on_cpu && !r->importing && none_of(r, named);
 	case FACT_DISPATCH_LINE:
 		return r->state == TIME_DISPATCH;
+	case FACT_DOING_WATCH:
+		return r->state == TIME_PYTHON && r->on_cpu && t & BIT(TOPIC_WATCH) &&
+		       none_of(r, named);
 	case FACT_DOING_IDLE:
 		return r->state == TIME_IDLE;
 	default:
@@ -153,6 +157,40 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 	heat_done(&d.heat);
 }
 
+static bool is_below(const struct activity *a, const struct act_row *r, uint64_t function)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *p = stack_book_find_place(a->book, places[i]);
+
+		if (p && stacked_function(p) == function)
+			return true;
+	}
+	return false;
+}
+
+/* A hook that reads what the model said and computes with it (a metric) waits for the device for the sake of that. Not
+ * so the loop itself, which has the model's work below it as well. */
+static void read_for(const struct activity *a, const struct act_thread *t, struct facts *f)
+{
+	const struct place *p = stack_book_find_place(a->book, f->v[FACT_DOING_READ_BACK].place);
+	double own = 0, below = 0, model = 0;
+
+	for (size_t k = t->row; p && k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		bool mine = !r->unknown && about(r, FACT_DOING_OWN, false);
+
+		own += mine ? r->seconds : 0;
+		if (r->unknown || (!mine && r->state != TIME_DISPATCH) ||
+		    !is_below(a, r, stacked_function(p)))
+			continue;
+		*(mine ? &below : &model) += r->seconds;
+	}
+	fact_set(f, FACT_READ_FOR_OWN, own > 0 && model < 0.1 * below ? below / own : 0);
+}
+
 /* The last word of the program before the end of the window; NAN: none. */
 static double setting(const struct scene *s, uint32_t process, const char *name)
 {
@@ -184,6 +222,20 @@ static void settings(const struct scene *s, const struct act_thread *t, struct f
 		fact_set(f, FACT_LOADER_PERSISTENT, stay != 0);
 }
 
+static void step_length(const struct scene *s, const struct act_thread *t, struct facts *f)
+{
+	const struct window_step *v;
+	size_t n = 0, steps = 0;
+
+	v = s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		steps += v[i].entity == t->process && step_in(&s->steady, &v[i]);
+	if (steps >= STEPS_P95_LEAST && s->seconds > 0)
+		fact_set(f, FACT_STEP_SECONDS, s->seconds / (double)steps);
+	else
+		fact_absent(f, FACT_STEP_SECONDS, "too few steps were marked");
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct activity *a = &s->activity;
@@ -206,9 +258,13 @@ static void compute(const struct scene *s, struct facts *f)
 	else
 		fact_absent_like(f, FACT_DEVICE_IDLE, FACT_GPU_BUSY);
 	if (t) {
+		step_length(s, t, f);
+		read_for(a, t, f);
 		settings(s, t, f);
 		return;
 	}
+	fact_absent(f, FACT_STEP_SECONDS, "%s", why);
+	fact_absent(f, FACT_READ_FOR_OWN, "%s", why);
 	fact_absent(f, FACT_LOADER_PINS, "%s", why);
 	fact_absent(f, FACT_LOADER_PERSISTENT, "%s", why);
 }

@@ -26,7 +26,7 @@ const struct topic_rule topic_rules[] = {
 
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/tokenization_utils.py|transformers/tokenization_utils_base.py|transformers/tokenization_utils_fast.py|tokenizers/|sentencepiece/|tiktoken/|spacy/|nltk/tokenize/|torchtext/data/|sacremoses/|youtokentome/", "" },
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/", "_tokenize|_batch_encode_plus|_encode_plus|batch_encode_plus|convert_tokens_to_ids|_call_one|tokenize" },
-	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "", "tokenize|tokenise|*_tokenize|tokenize_*|*tokenizer*|WordPiece*.*|*Tokenizer*.*|*Tokeniser*.*|SentencePiece*.*|encode_text|bpe|*_bpe|bpe_*|wordpiece*|*.tokenize" },
+	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "", "tokenize|tokenise|*_tokenize|tokenize_*|*tokenizer*|WordPiece*.*|*Tokenizer*.*|*Tokeniser*.*|SentencePiece*.*|encode_text|bpe|*_bpe|bpe_*|wordpiece*|*.tokenize|merge_word*|merge_pair*|best_pair|get_pairs|apply_merges|*subword*|text_to_ids|words_to_ids|numericalize" },
 	{ TOPIC_TOKENIZE, PHASE_BY_LINE, "", "tokenizer(|tokenize(|tokenizer.encode|encode_batch(|tokenizer.batch" },
 	{ TOPIC_TOKENIZE, PHASE_BY_NATIVE, "tokenizers.|_sentencepiece|_tiktoken", "" },
 
@@ -73,6 +73,8 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "jax/_src/interpreters/|jax/_src/compiler.py|jax/_src/pjit.py|jax/_src/stages.py", "*compile*|*lower*|trace_to_jaxpr*|*_trace*|from_hlo|infer_params*" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "tensorflow/python/", "*_maybe_define_function*|trace_function|*func_graph_from_py_func*|_create_concrete_function|_create_implements*|_initialize" },
 	{ TOPIC_COMPILE, PHASE_BY_FRAME, "numba/", "compile|*_compile*|run_pipeline" },
+
+	{ TOPIC_GC, PHASE_BY_LINE, "", "gc.collect(" },
 
 	{ TOPIC_READ_BACK, PHASE_BY_LINE, "", ".item()|.cpu()|.tolist()|.numpy()|nonzero(|.asnumpy()|.asscalar()|device_get(|float(|int(|print(|bool(|isnan(|isfinite(|isinf(|.any()|.all()|allclose(|equal(|unique(|masked_select(|argwhere(|block_until_ready(|synchronize(|if |elif |while |assert " },
 	/* whatever the line is that waits: what it waits in is no launch and no copy to the device */
@@ -147,6 +149,7 @@ const char *topic_name(enum topic t)
 		[TOPIC_HAND_OUT] = "hand_out",
 		[TOPIC_OPTIMIZER] = "optimizer",
 		[TOPIC_LOADS] = "loads",
+		[TOPIC_WATCH] = "watch",
 		[TOPIC_INSTALL] = "install",
 		[TOPIC_GC] = "gc",
 	};

@@ -28,6 +28,7 @@ enum topic {
 	TOPIC_HAND_OUT,      /* the same by hand, by the names of the program's own functions */
 	TOPIC_OPTIMIZER,
 	TOPIC_LOADS, /* files are read and something is made of them: by the text of the program */
+	TOPIC_WATCH, /* metrics that nobody learns from: by the text of the program */
 	TOPIC_INSTALL, /* packages are installed, downloaded */
 	TOPIC_GC,      /* the interpreter collects garbage: by a flag, no frame says it */
 	TOPICS,

@@ -25,8 +25,27 @@ static const struct stall stall = {
 	.needs_gpu = true,
 };
 
+static const double gpu_least = 0.01;      /* share of time: less is no work */
+static const double dispatch_least = 0.05; /* of the training thread's time */
+
+/* Without a GPU Python of its own may be the work itself: only what is written so that nobody can learn from it is none, beside
+ * a framework that trains. */
+static enum answer on_cpu(const struct facts *f, struct opinion *o)
+{
+	struct stall watch = stall;
+	enum answer a = rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o);
+
+	watch.share = FACT_DOING_WATCH;
+	watch.what = "computing what is only shown";
+	watch.fix = "do it every so many steps, or in a thread or process of its own";
+	watch.needs_gpu = false;
+	return a == ANSWER_YES ? stall_check(&watch, f, o) : a;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
+	if (f->v[FACT_GPU_BUSY].known && f->v[FACT_GPU_BUSY].value < gpu_least)
+		return on_cpu(f, o);
 	if (f->v[FACT_DOING_PROGRESS].known && f->v[FACT_DOING_OWN].known &&
 	    f->v[FACT_DOING_PROGRESS].value > f->v[FACT_DOING_OWN].value) {
 		struct stall bars = stall;
@@ -38,6 +57,4 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return stall_check(&stall, f, o);
 }
 
-const struct rule loop_overhead_rule = {
-	.cause = "loop_overhead", .needs_s = 5, .check = check, .about_gpus = true
-};
+const struct rule loop_overhead_rule = { .cause = "loop_overhead", .needs_s = 5, .check = check };

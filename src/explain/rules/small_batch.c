@@ -4,6 +4,9 @@
  * training thread hands out work without end: a larger batch makes more of each hand-out. A note: what it
  * gains, and whether the training bears it, only a try can tell.
  *
+ * Or, without a GPU: a step of a framework takes less than a millisecond, and nothing but the framework's code. That is what
+ * calls cost, whatever they compute: with four times the batch a step takes little longer.
+ *
  * Not to be taken for it: a training that waits for data (a larger batch waits longer), and frameworks that
  * take all memory at once (their use says nothing; then it is not said).
  */
@@ -17,6 +20,44 @@
 static const double busy_least = 0.01, busy_most = 0.5, fill_most = 0.5;
 static const double dispatch_least = 0.3, data_most = 0.1; /* of the training thread's time */
 
+/* A call of a framework costs 2 to 10 us, and a step of the smallest model with its gradients and its optimizer some
+ * fifty of them. */
+static const double step_most = 1e-3;
+static const double some_least = 0.05, calls_least = 0.7; /* of the training thread's time */
+static const double fixed_likely = 0.67,
+		    fixed_least = 0.25; /* of a step: what does not grow with the batch */
+
+static enum answer on_cpu(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	/* without steps nothing can be said of any framework, however much of the time it has */
+	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, some_least, o),
+				   answer_not(rule_at_least(f, FACT_STEP_SECONDS, step_most, o)));
+	char a[24];
+
+	if (r == ANSWER_YES)
+		r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o),
+			       loading_is_for_training(f, o));
+	if (r != ANSWER_YES)
+		return r;
+	rule_where(x, f, FACT_DISPATCH_LINE);
+	snprintf(x->title, sizeof(x->title),
+		 "a step takes %s, which is what its calls cost: a larger batch costs little more",
+		 num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a)));
+	rule_because(x, f, FACT_STEP_SECONDS, "%s a step",
+		     num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a)));
+	rule_because(x, f, FACT_TIME_DISPATCH, "%s of the time of %s is framework code",
+		     num_percent(f->v[FACT_TIME_DISPATCH].value, a, sizeof(a)), loading_thread(f));
+	snprintf(x->fix, sizeof(x->fix),
+		 "four times the batch size (the learning rate may have to follow), or compile the "
+		 "step");
+	/* the same samples in a quarter of the steps: only what grows with the batch stays */
+	rule_gain_of_time(x, 0.1, 1 - 0.75 * fixed_likely, 1 - 0.75 * fixed_least);
+	snprintf(x->then, sizeof(x->then), "its own work");
+	x->confidence = 0.5;
+	return ANSWER_YES;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -24,6 +65,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 				   answer_not(rule_at_least(f, FACT_GPU_BUSY, busy_most, o)));
 	char a[24], b[24];
 
+	if (f->v[FACT_GPU_BUSY].known && f->v[FACT_GPU_BUSY].value < busy_least)
+		return on_cpu(f, o);
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_FILL, fill_most, o)));
 	r = answer_and(r, rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o));
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, data_most, o)));
@@ -53,6 +96,4 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-const struct rule small_batch_rule = {
-	.cause = "small_batch", .needs_s = 5, .check = check, .about_gpus = true
-};
+const struct rule small_batch_rule = { .cause = "small_batch", .needs_s = 5, .check = check };

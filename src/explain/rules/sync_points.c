@@ -19,6 +19,8 @@
 #include <stdio.h>
 
 static const double wait_least = 0.10, idle_least = 0.10, other_most = 0.5, comm_least = 0.05;
+/* Of the work of its own: what is done where the value is read; and that work, as loop_overhead has it. */
+static const double for_own_least = 0.6, own_least = 0.1;
 
 /* What a training may be about while the device is idle, each with a name of its own. */
 static const enum fact_id others[] = { FACT_TIME_DATA_WAIT, FACT_TIME_DATA_LOAD,
@@ -80,8 +82,11 @@ static enum answer check(const struct facts *f, struct opinion *o)
 			  stall_then(f, LOADING_WORST, w->low * 0.3));
 	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
-	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. */
-	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least;
+	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. And who reads a value
+	 * to compute with it gains by computing less often (loop_overhead), which spares the waiting, too. */
+	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least ||
+		  (fact_or(f, FACT_READ_FOR_OWN, 0) >= for_own_least &&
+		   f->v[FACT_DOING_OWN].value >= own_least);
 	x->confidence = 0.75;
 	return ANSWER_YES;
 }

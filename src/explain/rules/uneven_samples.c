@@ -18,7 +18,8 @@
 #include <stdio.h>
 
 static const double wait_least = 0.05, idle_least = 0.10, workers_least = 1.5;
-static const double prefetch_most = 32; /* batches of each worker: they are in memory */
+static const double prefetch_most = 32;    /* batches of each worker: they are in memory */
+static const double generations_least = 3; /* as worker_restart has it */
 static const double pin_most = 0.6, storage_most = 0.5;
 
 /* Standard deviation of a batch's cost, of its mean: no data set has more. And how near to what really happens
@@ -150,6 +151,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a == ANSWER_YES)
 		a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, 0, o),
 			       loading_is_for_training(f, o));
+	/* with new workers again and again it is their first batches that take long */
+	if (a == ANSWER_YES && fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
+		return ANSWER_NO;
 	if (a == ANSWER_YES)
 		a = explains(f, o);
 	if (a != ANSWER_YES)

@@ -35,14 +35,29 @@ static const struct stall stall = {
 };
 
 /* Times new workers came for those there are at a time: the first were needed. */
-static const double generations_least = 3;
+static const double generations_least = 3, brief_least = 10;
 static const double plain_least = 0.3; /* shares, as below, from which on it is so in any program */
+static const double idle_least = 0.3;  /* of the workers' time, without work */
 static const double starting_least = 0.1,
 		    wait_least = 0.05; /* of the workers' time, of the training's */
 
+static bool is_pool(const struct facts *f)
+{
+	return strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") == 0;
+}
+
+/* A framework's loader starts its workers where the loop over it begins, a pool where it is made. */
+static void where(struct finding *x, const struct facts *f)
+{
+	if (is_pool(f))
+		loading_where_made(x, f);
+	else
+		rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
+}
+
 static void fix_pool(struct finding *x, const struct facts *f)
 {
-	if (strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") != 0)
+	if (!is_pool(f))
 		return;
 	snprintf(x->fix, sizeof(x->fix),
 		 "start the pool once, before the loop over epochs, and use it in all of them");
@@ -53,7 +68,7 @@ static void say(struct finding *x, const struct facts *f)
 {
 	char a[24];
 
-	loading_where_made(x, f);
+	where(x, f);
 	snprintf(x->title, sizeof(x->title),
 		 "workers are started anew again and again, and import for %s of their time",
 		 num_percent(f->v[FACT_LOADER_STARTING].value, a, sizeof(a)));
@@ -64,6 +79,48 @@ static void say(struct finding *x, const struct facts *f)
 	snprintf(x->fix, sizeof(x->fix), "%s", stall.fix);
 	snprintf(x->edit, sizeof(x->edit), "%s", stall.edit);
 	fix_pool(x, f);
+}
+
+/* The first batch of a worker is what takes long (it opens files, builds an index), and behind it all of them have time:
+ * what the training waits is for that. */
+static enum answer by_first_batches(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	double wait = fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	/* so many that none lived long enough to be seen at work */
+	bool brief =
+	    !f->v[FACT_LOADER_IDLE].known && fact_or(f, FACT_LOADER_GENERATIONS, 0) >= brief_least;
+	enum answer a = rule_at_least(f, FACT_LOADER_GENERATIONS, generations_least, o);
+	char b[24];
+
+	if (!brief)
+		a = answer_and(a, rule_at_least(f, FACT_LOADER_IDLE, idle_least, o));
+
+	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least, o));
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	if (a == ANSWER_YES)
+		a = loading_is_for_training(f, o);
+	if (a != ANSWER_YES)
+		return a;
+	snprintf(x->title, sizeof(x->title),
+		 "workers are started anew again and again, and the first batches are waited for");
+	rule_because(x, f, FACT_LOADER_GENERATIONS, "each worker was replaced %.0f times",
+		     f->v[FACT_LOADER_GENERATIONS].value - 1);
+	if (!brief)
+		rule_because(x, f, FACT_LOADER_IDLE, "they have no work %s of the time",
+			     num_percent(f->v[FACT_LOADER_IDLE].value, b, sizeof(b)));
+	loading_because_held_up(x, f);
+	where(x, f);
+	snprintf(x->fix, sizeof(x->fix), "%s", stall.fix);
+	snprintf(x->edit, sizeof(x->edit), "%s", stall.edit);
+	fix_pool(x, f);
+	rule_gain_of_time(x, stall_then(f, LOADING_BEST, wait),
+			  stall_then(f, LOADING_LIKELY, 0.9 * wait),
+			  stall_then(f, LOADING_WORST, 0.3 * wait));
+	rule_gain_drifts(x, 1);
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+	x->confidence = 0.7;
+	return ANSWER_YES;
 }
 
 /* Started by spawn it is the workers themselves that take long to begin, and the training only waits: what it
@@ -99,13 +156,16 @@ static enum answer check(const struct facts *f, struct opinion *o)
 
 	if (f->v[FACT_LOADER_PERSISTENT].known && f->v[FACT_LOADER_PERSISTENT].value > 0)
 		return ANSWER_NO; /* once, and for good */
+	a = by_first_batches(f, o);
+	if (a == ANSWER_YES)
+		return a;
 	a = stall_check(&stall, f, o);
 	if (a == ANSWER_YES) {
 		/* that there are always new ones tells as well as steps that it is not the first time */
 		if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
 			o->finding.note = false;
 		fix_pool(&o->finding, f);
-		if (f->v[FACT_LOADER_MADE].known)
+		if (f->v[FACT_LOADER_MADE].known && is_pool(f))
 			rule_where(&o->finding, f, FACT_LOADER_MADE);
 		return a;
 	}
