@@ -30,6 +30,7 @@ struct tendency {
 	double train;       /* frames that only a training has */
 	double engine;      /* of these: gradients, which no loader computes */
 	double comm;        /* of these: collectives, where others are waited for */
+	double ready;       /* on a CPU, or queued for one */
 	double learn;       /* in lines of the program's own that learn */
 	double spawned;     /* a process that multiprocessing started */
 	double role[ROLES];
@@ -79,6 +80,8 @@ static struct tendency tendency_of(const struct scene *s, const struct node_read
 		if (f->spawned)
 			x.spawned += row->seconds;
 		x.learn += f->learns ? row->seconds : 0;
+		if (row->kind == WAIT_RUNNING || row->kind == WAIT_RUNNABLE)
+			x.ready += row->seconds;
 		x.load += is_load(f->phase) ? row->seconds : 0;
 		x.train += is_train(f->phase) ? row->seconds : 0;
 		x.queue += f->phase == PHASE_QUEUE_GET ? row->seconds : 0;
@@ -197,8 +200,7 @@ static bool is_worker(const struct scene *s, const struct node_reader *r,
 	if (e->detail && strstr(e->detail, "--multiprocessing-fork") && !has_body(x))
 		return up.queue + up.loader > 0.02 * up.total;
 	/* Actors and samplers that write to shared memory, and that nobody ever waits for. */
-	if (has_body(x) && up.engine > engine_least * up.total && isfinite(t->run) &&
-	    t->run + (isfinite(t->queue) ? t->queue : 0) > makes_least * t->alive)
+	if (has_body(x) && up.engine > engine_least * up.total && x->ready > makes_least * x->total)
 		return true;
 	/* One that is never done has no time to wait: then it is the other side that waits. */
 	return has_body(x) &&

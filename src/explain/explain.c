@@ -22,8 +22,6 @@
 static const double gain_least = 1.05;
 /* A job that keeps this share of its cores busy, and has no finding, is limited by its CPUs. */
 static const double cpu_bound_least = 0.90;
-/* Of two gains that are about the same, the larger one as a multiple of the smaller. */
-static const double about = 1.25;
 /* What rules about stacks need. */
 static const int64_t enough_ns = 5 * NS_PER_S;
 
@@ -311,41 +309,12 @@ static int ask(const struct rule *r, const struct scene *s, const struct facts *
 	return unread(r, s, v);
 }
 
-/* Both are about the same seconds of loading: one does them beside the training, the others make them fewer. What makes
- * them fewer costs no cores, and comes first where it gains about as much. */
-static bool is_spread(const struct finding *x)
-{
-	return strcmp(x->cause, "no_workers") == 0 || strcmp(x->cause, "too_few_workers") == 0;
-}
-
-static bool is_made_less(const struct finding *x)
-{
-	static const char *const names[] = { "python_loop_preprocessing", "decompression",
-					     "tokenization", "many_small_files" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(x->cause, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* What the run died of comes first, then by gain. */
 static bool before(const struct finding *a, const struct finding *b)
 {
-	double x = a->speedup, y = b->speedup;
-
 	if (a->has_gain != b->has_gain)
 		return !a->has_gain;
-	if (!a->has_gain)
-		return a->cost > b->cost;
-	/* it is found only where workers have time to spare: then it is not what a batch costs on average */
-	if (is_made_less(a) && strcmp(b->cause, "uneven_samples") == 0)
-		return false;
-	if (is_made_less(b) && strcmp(a->cause, "uneven_samples") == 0)
-		return true;
-	x = is_made_less(a) && is_spread(b) ? 1 + (x - 1) * about : x;
-	y = is_made_less(b) && is_spread(a) ? 1 + (y - 1) * about : y;
-	return x > y;
+	return a->has_gain ? a->speedup > b->speedup : a->cost > b->cost;
 }
 
 /* Insertion sort: a handful, and the order of tests is kept among equals. */

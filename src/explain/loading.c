@@ -123,6 +123,7 @@ static double end_of(const struct facts *f, enum fact_id id, enum loading_case c
 	return c == LOADING_BEST ? x->high : c == LOADING_WORST ? x->low : x->value;
 }
 
+static const double crew_least = 1.5, spare_least = 0.3, few_least = 0.5;
 static const double held_up_least = 0.05; /* of the critical thread's time */
 
 /* Of getting data, what more or faster workers spare: taking it stays with the training. */
@@ -374,6 +375,7 @@ enum answer loading_stage_check(const struct loading_stage *g, const struct fact
 			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
 			     ? "its own work"
 			     : "GPU-bound");
+	x->note = loading_waits_for_few(f);
 	x->confidence = g->confidence;
 	return ANSWER_YES;
 }
@@ -394,6 +396,13 @@ static const struct {
 	{ "pool", "give the pool ", ", and ask it for the next batches ahead",
 	  "multiprocessing.Pool(", ").imap(load, indices)" },
 };
+
+bool loading_waits_for_few(const struct facts *f)
+{
+	return fact_or(f, FACT_LOADER_WORKERS, 0) >= crew_least &&
+	       fact_or(f, FACT_LOADER_IDLE, 0) >= spare_least &&
+	       fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= few_least;
+}
 
 void loading_where_made(struct finding *x, const struct facts *f)
 {

@@ -16,6 +16,9 @@
 /* Fewer workers at a time are none: those of a short evaluation. */
 static const double workers_least = 0.5;
 
+/* Of the time of a function: the Python of a loop. */
+static const double loop_least = 0.6;
+
 /* Share of the critical thread's time. */
 static const double waited_least = 0.02;
 
@@ -107,6 +110,24 @@ static void add_thread(struct load *l, const struct activity *a, const struct ac
 	}
 }
 
+/* A loop that is written line by line calls small functions in C for each element, too: what does it for whole arrays
+ * spares those as well. So a function counts as a whole where most of it is Python itself. */
+static double loops(const struct load *l)
+{
+	double seconds = 0;
+
+	for (size_t i = 0; i < l->own.functions.n; i++) {
+		const struct heat_row *own = &l->own.functions.v[i];
+		double all = own->seconds;
+		uint32_t at;
+
+		if (map_get(&l->all.by_function, own->key, &at))
+			all = fmax(all, l->all.functions.v[at].seconds);
+		seconds += own->seconds >= loop_least * all ? all : own->seconds;
+	}
+	return seconds;
+}
+
 static void set_load(struct facts *f, const struct load *l, double seconds)
 {
 	double share, error, top;
@@ -120,7 +141,7 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 		fact_absent_like(f, FACT_LOAD_NATIVE, FACT_LOAD_PLACE);
 		return;
 	}
-	share = l->python / l->sampled;
+	share = l->all.failed || l->own.failed ? l->python / l->sampled : loops(l) / l->all.seconds;
 	error = activity_error(share, l->samples);
 	fact_set_range(f, FACT_LOAD_PYTHON, share, fmax(0, share - error),
 		       fmin(1, share + l->doubtful / l->sampled + error));

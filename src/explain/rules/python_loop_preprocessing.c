@@ -94,7 +94,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
 			     ? "its own work"
 			     : "GPU-bound");
-	x->note = loading_of_one_rank(f);
+	x->note = loading_of_one_rank(f) || loading_waits_for_few(f);
 	x->confidence = fact_or(f, FACT_LOAD_NATIVE, 0) > 0.5 ? 0.85 : 0.6;
 	return ANSWER_YES;
 }
