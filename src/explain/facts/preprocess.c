@@ -114,7 +114,8 @@ static void add_thread(struct load *l, const struct activity *a, const struct ac
  * spares those as well. So a function counts as a whole where most of it is Python itself. */
 static double loops(const struct load *l)
 {
-	double seconds = 0;
+	/* stacks that are known in part are in no function's own time */
+	double seconds = 0, least = loop_least * l->sampled / l->all.seconds;
 
 	for (size_t i = 0; i < l->own.functions.n; i++) {
 		const struct heat_row *own = &l->own.functions.v[i];
@@ -123,7 +124,7 @@ static double loops(const struct load *l)
 
 		if (map_get(&l->all.by_function, own->key, &at))
 			all = fmax(all, l->all.functions.v[at].seconds);
-		seconds += own->seconds >= loop_least * all ? all : own->seconds;
+		seconds += own->seconds >= least * all ? all : own->seconds;
 	}
 	return seconds;
 }

@@ -182,6 +182,50 @@ static void tokenizes(void **state)
 	       "");
 }
 
+static void makes_workers(void **state)
+{
+	(void)state;
+	expect("train = DataLoader(data, batch_size=8,\n"
+	       "                   num_workers=2)\n"
+	       "val_loader = DataLoader(held, 8)\n"
+	       "class MyDataLoader(Base):\n"
+	       "    pass\n",
+	       "loader 1-1");
+	expect("from torch.utils.data import DataLoader\n"
+	       "pool = multiprocessing.Pool(4)\n"
+	       "feeders = [Process(target=feed, args=(q,)) for _ in range(2)]\n"
+	       "torch.set_num_threads(8)\n"
+	       "os.environ[\"OMP_NUM_THREADS\"] = \"8\"\n",
+	       "pool 2-2|starts 3-3|threads 4-4|threads 5-5");
+}
+
+static void watches(void **state)
+{
+	(void)state;
+	/* only printed; what it is made of as well */
+	expect("for x, y in batches:\n"
+	       "    loss = model(x, y)\n"
+	       "    loss.backward()\n"
+	       "    hits = count(x, y)\n"
+	       "    auc = rank_quality(hits)\n"
+	       "    print(step, loss, auc)\n",
+	       "watch 4-4|watch 5-5");
+	/* somebody learns from it, by whatever way; or it may be kept by another name */
+	expect("for x, y in batches:\n"
+	       "    weight = balance(y)\n"
+	       "    w = torch.tensor(weight)\n"
+	       "    loss = model(x, y, w)\n"
+	       "    loss.backward()\n"
+	       "    self.score = rank_quality(x)\n"
+	       "    obs = env.step(move(x))\n",
+	       "");
+	/* nothing learns in this loop */
+	expect("for x in files:\n"
+	       "    size = measure(x)\n"
+	       "    print(size)\n",
+	       "");
+}
+
 static void any_text_will_do(void **state)
 {
 	static const char *const texts[] = { "",
@@ -278,6 +322,8 @@ int main(void)
 		cmocka_unit_test(logs),
 		cmocka_unit_test(loads),
 		cmocka_unit_test(tokenizes),
+		cmocka_unit_test(makes_workers),
+		cmocka_unit_test(watches),
 		cmocka_unit_test(any_text_will_do),
 		cmocka_unit_test(places),
 		cmocka_unit_test(what_was_held_out),
