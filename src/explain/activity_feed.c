@@ -307,11 +307,61 @@ static void follow(struct feed *f)
 		add_makers(f, f->next[i]);
 }
 
+/* The last part of "Reader.next_chunk". */
+static const char *plain_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot ? dot + 1 : function;
+}
+
+/* "ls, m = update(next_chunk(k))": is the one called for an argument of the other? */
+static bool is_argument(const char *text, const char *function)
+{
+	const char *name = plain_name(function);
+	size_t n = strlen(name);
+	int open = 0;
+
+	for (const char *p = text; *p; p++) {
+		open += *p == '(';
+		open -= *p == ')';
+		if (open > 0 && strncmp(p, name, n) == 0 && p[n] == '(' && !is_name(p[-1]))
+			return true;
+	}
+	return false;
+}
+
+/* Of all lines of a function: does it have next to nothing of the framework? */
+static bool prepares(const struct feed *f, uint64_t function)
+{
+	double framework = 0, nameless = 0;
+
+	for (size_t i = 0; i < f->lines.n; i++) {
+		const struct feed_line *l = &f->lines.v[i];
+
+		if (l->function != function)
+			continue;
+		framework += l->framework;
+		nameless += l->nameless;
+		if (line_has_tensors(l->p->source) || plays(l->right))
+			return false;
+	}
+	return nameless > 0 && framework <= 0.1 * framework_most * nameless;
+}
+
+/* A model's line that has its argument made in place. */
+static bool is_made_inside(const struct feed *f, const struct feed_line *l, const struct place *made)
+{
+	return made && l->model && is_argument(l->p->source, made->function) &&
+	       prepares(f, loop_function(made)) && goes_on(f, l);
+}
+
 /* Innermost first: nothing of the program's own up to the line that feeds is a model. */
 static bool is_fed_by(const struct activity *a, const struct act_row *r, const struct feed *f)
 {
 	uint32_t places[STACK_DEPTH_MAX], at;
 	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
+	const struct place *inner = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = stack_book_find_place(a->book, places[i]);
@@ -320,8 +370,10 @@ static bool is_fed_by(const struct activity *a, const struct act_row *r, const s
 			continue;
 		if (line_has_tensors(p->source))
 			return false;
-		if (map_get(&f->by_place, places[i], &at) && f->lines.v[at - 1].feeds)
+		if (map_get(&f->by_place, places[i], &at) &&
+		    (f->lines.v[at - 1].feeds || is_made_inside(f, &f->lines.v[at - 1], inner)))
 			return true;
+		inner = p;
 	}
 	return false;
 }

@@ -51,6 +51,20 @@ void rule_where(struct finding *x, const struct facts *f, enum fact_id id)
 	x->where.line = p->line > 0 ? p->line : 0;
 }
 
+void rule_where_ended(struct finding *x, const struct facts *f)
+{
+	const struct fact *line = &f->v[FACT_RUN_LINE];
+
+	if (!line->known)
+		return;
+	rule_where(x, f, FACT_RUN_LINE);
+	if (!x->where.file[0])
+		text_safe_copy(x->where.file, sizeof(x->where.file), line->text);
+	x->where.function[0] = '\0';
+	x->where.line = (int)line->value;
+	rule_because(x, f, FACT_RUN_LINE, "it came from %s:%d", line->text, (int)line->value);
+}
+
 void rule_gain_of_time(struct finding *x, double best, double likely, double worst)
 {
 	best = fmin(fmax(best, 0.005), 1);

@@ -60,6 +60,8 @@ void rule_because(struct finding *x, const struct facts *f, enum fact_id id, con
     __attribute__((format(printf, 4, 5)));
 /* Where in the program: the place of a fact, if it has one. */
 void rule_where(struct finding *x, const struct facts *f, enum fact_id id);
+/* The line of the program that the exception came from which ended it, where a hook heard of one. */
+void rule_where_ended(struct finding *x, const struct facts *f);
 /* Gain from what a second of now would take, in the best, the likely and the worst case. The three are meant so
  * that in eight of ten programs the gain that comes lies between low and high: docs/gain.md counts. */
 void rule_gain_of_time(struct finding *x, double best, double likely, double worst);

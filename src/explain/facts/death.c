@@ -97,6 +97,42 @@ static void exception(const struct scene *s, struct facts *f, enum fact_id id, c
 			fact_set(f, id, v[i].value > 0);
 }
 
+/* Is it this file, by its name without folders? */
+static bool is_file(const struct place *p, const char *name)
+{
+	const char *slash = p && p->kind == PLACE_PYTHON && p->file ? strrchr(p->file, '/') : NULL;
+
+	return slash && strcmp(slash + 1, name) == 0;
+}
+
+/* "exception.at.train.py" 71 */
+static void line_of_end(const struct scene *s, struct facts *f)
+{
+	static const char prefix[] = "exception.at.";
+	const struct stack_book *book = s->activity.book;
+	const struct window_scalar *v;
+	const char *name = NULL;
+	uint32_t near = 0;
+	size_t n = 0;
+
+	fact_absent_like(f, FACT_RUN_LINE, FACT_RUN_OUT_OF_MEMORY);
+	v = s->whole->ops->settings ? s->whole->ops->settings(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(v[i].name, prefix, strlen(prefix)) != 0 || !(v[i].value >= 1) ||
+		    v[i].value > 1e7)
+			continue;
+		name = v[i].name + strlen(prefix);
+		fact_set(f, FACT_RUN_LINE, v[i].value);
+	}
+	if (!f->v[FACT_RUN_LINE].known)
+		return;
+	fact_set_subject(f, FACT_RUN_LINE, 0, name);
+	/* any line of the file says which folder it is in */
+	for (uint32_t i = 1; book && i <= book->places.n && !near; i++)
+		near = is_file(stack_book_find_place(book, i), name) ? i : 0;
+	f->v[FACT_RUN_LINE].place = near;
+}
+
 /* The last of its name: a mount may be replaced. */
 static const struct entity *find_shm(const struct scene *s)
 {
@@ -140,6 +176,7 @@ static void compute(const struct scene *s, struct facts *f)
 	bus_errors(s, f);
 	exception(s, f, FACT_RUN_OUT_OF_MEMORY, "exception.out_of_memory");
 	exception(s, f, FACT_RUN_SHARED_MEMORY, "exception.shared_memory");
+	line_of_end(s, f);
 	shared_memory(s, f);
 }
 

@@ -9,7 +9,8 @@ static enum made_as made_as(struct span v)
 {
 	if (!v.n)
 		return MADE_UNKNOWN;
-	if (span_has_any(v, "maxlen|maxsize|LRU"))
+	/* deque(maxlen=size or None): None is no bound */
+	if (span_has_any(v, "maxlen|maxsize|LRU") && !span_has_any(v, "or None|=None|= None"))
 		return MADE_BOUNDED;
 	if (*v.p == '[' || span_has_any(v, "list(|deque("))
 		return MADE_LIST;

@@ -58,6 +58,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (!said)
 		rule_because(x, f, FACT_GPU_FILL_SWING, "and had not been all the time: %s less",
 			     num_percent(fact_or(f, FACT_GPU_FILL_SWING, 0), a, sizeof(a)));
+	rule_where_ended(x, f);
+	/* what grew until then says more than what asked last */
 	growing_where(x, f, FACT_KEPT_GPU);
 	snprintf(x->fix, sizeof(x->fix),
 		 "a smaller batch with gradient accumulation, mixed precision, activation "

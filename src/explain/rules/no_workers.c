@@ -25,6 +25,7 @@ static const double share_least = 0.03; /* of the critical thread's time; below:
 static const double share_finding = 0.10;
 static const double disk_most = 0.5;  /* of the time of loading */
 static const double fed_least = 0.01; /* of its time, it waits for another process */
+static const double generations_least = 3; /* as worker_restart has it */
 static const double far_above = 2;    /* times: waiting against loading */
 static const int workers_most = 16;   /* nobody starts with more */
 
@@ -35,11 +36,15 @@ struct cost {
 static const struct cost least = { 1, 0, LOADING_BEST }, likely = { 1.05, 0.02, LOADING_LIKELY },
 			 most = { 1.3, 0.1, LOADING_WORST };
 
+/* Of p, on the cores: what a process of one's own pickles, copies and takes apart; a framework's loader shares memory. */
+static const double by_hand[] = { [LOADING_BEST] = 0, [LOADING_LIKELY] = 0.2, [LOADING_WORST] = 0.4 };
+
 static double then(const struct facts *f, double p, double k, struct cost c)
 {
 	double side = fmax(1 - p + c.training * p, c.worker * p / k);
+	double more = fact_or(f, FACT_LOADER_FRAMEWORK, 0) >= 1 ? 0 : by_hand[c.c] * p;
 
-	return fmax(side, loading_floor(f, c.c, k));
+	return fmin(1, fmax(side, loading_floor(f, c.c, k) * (1 + more)));
 }
 
 /* As many as keep up with the training, and two at least so that no batch is waited for alone; if the
@@ -89,6 +94,9 @@ static enum answer nobody_loads(const struct facts *f, struct opinion *o)
 {
 	double own = fact_or(f, FACT_TIME_DATA_LOAD, 0);
 
+	/* workers that live so short that there is less than one at a time are some, too */
+	if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
+		return ANSWER_NO;
 	return answer_and(answer_not(rule_at_least(f, FACT_LOADER_FED, fed_least, o)),
 			  answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, far_above * own, o)));
 }

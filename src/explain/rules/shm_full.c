@@ -85,6 +85,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (hung)
 		rule_because(x, f, FACT_HANG, "it did nothing in its last %s",
 			     num_seconds(f->v[FACT_HANG].value, a, sizeof(a)));
+	if (said)
+		rule_where_ended(x, f);
+	if (f->v[FACT_LOADER_MADE].known)
+		rule_where(x, f, FACT_LOADER_MADE);
 	rule_because(x, f, FACT_LOADER_WORKERS, "%.0f loader workers hand over batches through it",
 		     fact_or(f, FACT_LOADER_WORKERS, 0));
 	snprintf(

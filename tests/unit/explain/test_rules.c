@@ -336,6 +336,22 @@ static void certificate(void **state)
 	scenario_done(&s);
 }
 
+/* The line the exception came from, in the folder its file is known to be in. */
+static void last_line(void **state)
+{
+	struct scenario s = { 0 };
+	struct verdict v;
+	const struct finding *x;
+
+	(void)state;
+	judge_file("gpu-oom-yes-said", &s, &v);
+	x = found(&v, "gpu_oom");
+	assert_string_equal(x->where.file, "/home/u/train.py");
+	assert_int_equal(x->where.line, 71);
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
 /* 60 % of the time is loading: with workers beside it, the training takes the other 40 %. */
 static void no_workers_gain(void **state)
 {
@@ -499,6 +515,7 @@ int main(void)
 		cmocka_unit_test(quota_gain),
 		cmocka_unit_test(threads_fix),
 		cmocka_unit_test(certificate),
+		cmocka_unit_test(last_line),
 		cmocka_unit_test(sane_gain),
 		cmocka_unit_test(no_workers_gain),
 		cmocka_unit_test(more_workers_gain),
