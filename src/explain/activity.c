@@ -244,7 +244,7 @@ static int understand(struct scene *s)
 	if (r == 0) {
 		roles_give(s, &nodes);
 		critical_find(s, &nodes);
-		roles_main(s);
+		roles_main(s, &nodes);
 		for (size_t i = 0; i < a->threads.n; i++) {
 			struct act_thread *t = &a->threads.v[i];
 

@@ -350,7 +350,8 @@ static bool prepares(const struct feed *f, uint64_t function)
 }
 
 /* A model's line that has its argument made in place. */
-static bool is_made_inside(const struct feed *f, const struct feed_line *l, const struct place *made)
+static bool is_made_inside(const struct feed *f, const struct feed_line *l,
+			   const struct place *made)
 {
 	return made && l->model && is_argument(l->p->source, made->function) &&
 	       prepares(f, loop_function(made)) && goes_on(f, l);

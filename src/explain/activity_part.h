@@ -120,7 +120,7 @@ void roles_give(struct scene *s, const struct node_reader *r);
 /* Fills activity.critical. */
 void critical_find(struct scene *s, const struct node_reader *r);
 /* The critical thread, and its likes in other ranks, are main. */
-void roles_main(struct scene *s);
+void roles_main(struct scene *s, const struct node_reader *r);
 
 /* Fills state, unaccounted, gil_wait and gil_held of a thread from its rows. */
 void thread_weigh(struct act_thread *t, struct act_row *rows);

@@ -18,6 +18,8 @@ static const double ended_most = 0.5;
 static const double learns_least = 0.1;
 /* Of its time: a process that computes gradients, and one that works all day for the process that started it. */
 static const double engine_least = 0.02, makes_least = 0.5;
+/* Of its time: a training that waits for a queue, and a thread that does something for it. */
+static const double awaits_least = 0.05, fills_least = 0.05;
 /* Deeper than any chain of launchers. */
 enum { LAUNCHERS_MAX = 16 };
 
@@ -31,6 +33,7 @@ struct tendency {
 	double engine;      /* of these: gradients, which no loader computes */
 	double comm;        /* of these: collectives, where others are waited for */
 	double ready;       /* on a CPU, or queued for one */
+	double reads;       /* waits for storage */
 	double learn;       /* in lines of the program's own that learn */
 	double spawned;     /* a process that multiprocessing started */
 	double role[ROLES];
@@ -82,6 +85,9 @@ static struct tendency tendency_of(const struct scene *s, const struct node_read
 		x.learn += f->learns ? row->seconds : 0;
 		if (row->kind == WAIT_RUNNING || row->kind == WAIT_RUNNABLE)
 			x.ready += row->seconds;
+		if (row->kind == WAIT_DISK || row->kind == WAIT_FILE ||
+		    row->kind == WAIT_PAGE_FAULT)
+			x.reads += row->seconds;
 		x.load += is_load(f->phase) ? row->seconds : 0;
 		x.train += is_train(f->phase) ? row->seconds : 0;
 		x.queue += f->phase == PHASE_QUEUE_GET ? row->seconds : 0;
@@ -390,6 +396,34 @@ void critical_find(struct scene *s, const struct node_reader *r)
 	}
 }
 
+/* The training waits for a queue, and nobody is known to fill it: then it is its own threads that do something and do
+ * not themselves wait to be given something. */
+static void producers(struct scene *s, const struct node_reader *r)
+{
+	struct activity *a = &s->activity;
+	const struct act_thread *by = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
+	struct tendency x = { 0 };
+
+	if (by)
+		x = tendency_of(s, r, by);
+	if (!by || x.queue < awaits_least * x.total)
+		return;
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (a->threads.v[i].role == ROLE_LOADER_WORKER)
+			return;
+	for (size_t i = 0; i < a->threads.n; i++) {
+		struct act_thread *t = &a->threads.v[i];
+		struct tendency y = { 0 };
+
+		if (t == by || t->process != by->process || t->role != ROLE_OTHER || t->computes)
+			continue;
+		y = tendency_of(s, r, t);
+		if (y.python > 0.5 * y.total && y.queue < 0.5 * y.total &&
+		    y.ready + y.reads > fills_least * y.total)
+			t->role = ROLE_LOADER_WORKER;
+	}
+}
+
 /* Ranks: of one parent and one program, and no helpers. */
 static bool is_rank(const struct scene *s, const struct act_thread *t,
 		    const struct act_thread *like)
@@ -422,13 +456,14 @@ static void launchers_are_other(struct scene *s, uint32_t process)
 		a->threads.v[at].role = ROLE_OTHER;
 }
 
-void roles_main(struct scene *s)
+void roles_main(struct scene *s, const struct node_reader *r)
 {
 	struct activity *a = &s->activity;
 	struct act_thread *critical = a->critical >= 0 ? &a->threads.v[a->critical] : NULL;
 
 	if (!critical)
 		return;
+	producers(s, r);
 	critical->role = ROLE_MAIN;
 	for (size_t i = 0; i < a->threads.n; i++)
 		if (is_rank(s, &a->threads.v[i], critical))

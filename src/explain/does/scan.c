@@ -246,8 +246,9 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		*ret = DOES_EVALUATE;
 		return true;
 	}
-	if ((k->head || (def && k->signs & SIGN_NO_GRAD)) && has(k, SIGN_LOOPS, no_test) &&
-	    k->signs & (SIGN_TALLIES | SIGN_GIVES) && !k->yields) {
+	if ((k->head ||
+	     (def && k->signs & SIGN_NO_GRAD && k->signs & (SIGN_TALLIES | SIGN_GIVES))) &&
+	    has(k, SIGN_LOOPS, no_test) && !k->yields) {
 		*ret = DOES_EVALUATE;
 		return true;
 	}
@@ -272,13 +273,23 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 	       (k->yields || k->signs & SIGN_GIVES);
 }
 
+/* Blocks come behind what they are in. */
+static bool is_told(const struct scanner *x, enum does_what what, const struct py_block *k)
+{
+	for (size_t i = 0; i < x->found; i++)
+		if (x->ret[i].what == what && x->ret[i].from <= k->from && x->ret[i].to >= k->to)
+			return true;
+	return false;
+}
+
 static void tell(struct scanner *x)
 {
 	for (size_t b = 1; b < x->s.blocks.n && x->found < RANGES_MAX; b++) {
 		const struct py_block *k = &x->s.blocks.v[b];
 		enum does_what what;
 
-		if (k->kind != PY_CLASS && k->to >= k->from && judge(x, (uint32_t)b, &what))
+		if (k->kind != PY_CLASS && k->to >= k->from && judge(x, (uint32_t)b, &what) &&
+		    !is_told(x, what, k))
 			x->ret[x->found++] = (struct does){ what, k->from, k->to };
 	}
 }

@@ -183,7 +183,7 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_COMM, PHASE_BY_LINE, "", ".all_reduce(|.barrier(|.all_gather(|.broadcast(" },
 	{ PHASE_CHECKPOINT, PHASE_BY_LINE, "", "pickle.dump(|torch.save(|np.save(|np.savez(|marshal.dump(|os.fsync(" },
 	{ PHASE_LOG, PHASE_BY_LINE, "", "print(|stdout.write(|stderr.write(|stdout.flush(|.writerow(" },
-	{ PHASE_LOAD_GUESS, PHASE_BY_LINE, "", "cv2.imread(|cv2.imdecode(|cv2.resize(|cv2.cvtColor(|np.load(|np.frombuffer(|np.fromfile(|pickle.load(|pickle.loads(|zlib.decompress(|gzip.decompress(|lz4.frame.decompress(" },
+	{ PHASE_LOAD_GUESS, PHASE_BY_LINE, "", "os.pread(|os.read(|.readinto(|cv2.imread(|cv2.imdecode(|cv2.resize(|cv2.cvtColor(|np.load(|np.frombuffer(|np.fromfile(|pickle.load(|pickle.loads(|zlib.decompress(|gzip.decompress(|lz4.frame.decompress(" },
 
 	/* --- native code: the beginning of a library's name, and symbols */
 	{ PHASE_DEVICE_SYNC, PHASE_BY_NATIVE, "libcuda.so|libcudart|libamdhip64|libhip|libze_loader", "*Synchronize*|*EventQuery*|*StreamQuery*|cuStreamWaitValue*|zeCommandQueueSynchronize|zeFenceHostSynchronize|zeEventHostSynchronize" },

@@ -11,7 +11,7 @@
  * Gain: of a second now, p is loading. With k workers the training takes 1-p and the workers p/k, side
  * by side: the longer of both, and no less than GPU and cores leave. Handing over costs: pickling and
  * copying make a worker's part longer (none to 30 %), taking batches stays with the training (none to
- * a tenth of p).
+ * a tenth of p; more where no framework's loader does it).
  */
 #include "explain/loading.h"
 
@@ -23,11 +23,11 @@
 
 static const double share_least = 0.03; /* of the critical thread's time; below: not worth a word */
 static const double share_finding = 0.10;
-static const double disk_most = 0.5;  /* of the time of loading */
-static const double fed_least = 0.01; /* of its time, it waits for another process */
+static const double disk_most = 0.5;       /* of the time of loading */
+static const double fed_least = 0.01;      /* of its time, it waits for another process */
 static const double generations_least = 3; /* as worker_restart has it */
-static const double far_above = 2;    /* times: waiting against loading */
-static const int workers_most = 16;   /* nobody starts with more */
+static const double far_above = 2;         /* times: waiting against loading */
+static const int workers_most = 16;        /* nobody starts with more */
 
 struct cost {
 	double worker, training; /* of p */
@@ -36,15 +36,23 @@ struct cost {
 static const struct cost least = { 1, 0, LOADING_BEST }, likely = { 1.05, 0.02, LOADING_LIKELY },
 			 most = { 1.3, 0.1, LOADING_WORST };
 
-/* Of p, on the cores: what a process of one's own pickles, copies and takes apart; a framework's loader shares memory. */
-static const double by_hand[] = { [LOADING_BEST] = 0, [LOADING_LIKELY] = 0.2, [LOADING_WORST] = 0.4 };
+/* Of p, where no framework hands over: what a process of one's own pickles and copies on the cores, and what the training
+ * takes apart. A framework's loader shares memory. */
+static const struct {
+	double cores, training;
+} by_hand[] = {
+	[LOADING_BEST] = { 0, 0 },
+	[LOADING_LIKELY] = { 0.2, 0.15 },
+	[LOADING_WORST] = { 0.4, 0.3 },
+};
 
 static double then(const struct facts *f, double p, double k, struct cost c)
 {
-	double side = fmax(1 - p + c.training * p, c.worker * p / k);
-	double more = fact_or(f, FACT_LOADER_FRAMEWORK, 0) >= 1 ? 0 : by_hand[c.c] * p;
+	double hand = fact_or(f, FACT_LOADER_FRAMEWORK, 0) >= 1 ? 0 : p;
+	double taking = c.training * p + by_hand[c.c].training * hand;
+	double side = fmax(1 - p + taking, c.worker * p / k);
 
-	return fmin(1, fmax(side, loading_floor(f, c.c, k) * (1 + more)));
+	return fmin(1, fmax(side, loading_floor(f, c.c, k) * (1 + by_hand[c.c].cores * hand)));
 }
 
 /* As many as keep up with the training, and two at least so that no batch is waited for alone; if the

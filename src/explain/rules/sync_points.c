@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double wait_least = 0.10, idle_least = 0.10, other_most = 0.5, comm_least = 0.05;
+static const double wait_least = 0.10, idle_least = 0.13, other_most = 0.5, comm_least = 0.05;
 /* Of the work of its own: what is done where the value is read; and that work, as loop_overhead has it. */
 static const double for_own_least = 0.6, own_least = 0.1;
 

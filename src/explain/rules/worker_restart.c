@@ -87,8 +87,9 @@ static enum answer by_first_batches(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	/* what it waits, and what it starts them itself: workers are started while data is got */
-	double wait = fact_or(f, FACT_TIME_DATA_WAIT, 0) +
-		      fmin(fact_or(f, FACT_DOING_START_WORKERS, 0), fact_or(f, FACT_TIME_DATA_LOAD, 0));
+	double wait =
+	    fact_or(f, FACT_TIME_DATA_WAIT, 0) +
+	    fmin(fact_or(f, FACT_DOING_START_WORKERS, 0), fact_or(f, FACT_TIME_DATA_LOAD, 0));
 	/* so many that none lived long enough to be seen at work */
 	bool brief =
 	    !f->v[FACT_LOADER_IDLE].known && fact_or(f, FACT_LOADER_GENERATIONS, 0) >= brief_least;

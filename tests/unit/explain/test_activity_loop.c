@@ -55,7 +55,7 @@ static void loop_head_trains(void **state)
 	static const char prints[] =
 	    "place 50 /home/u/run.py 40 main source for loss in train_epoch(model, loader):\n"
 	    "place 51 /home/u/run.py 41 main source log(scale(loss))\n"
-	    "place 52 /home/u/run.py 10 train_epoch source loss = model(shift(rows))\n"
+	    "place 52 /home/u/run.py 10 train_epoch source loss = shift(model(rows))\n"
 	    "place 53 /home/u/run.py 20 shift source out.append(row[k] - mean)\n"
 	    "stack 50 = 51 5\nstack 51 = 50 52 5\nstack 52 = 50 52 53\n"
 	    "does 30 50 running 0.1\ndoes 30 51 running 0.4\ndoes 30 52 running 0.5\n";

@@ -36,6 +36,13 @@ static void evaluates(void **state)
 	       "                total = total + self.loss(x, y)\n"
 	       "        return float(total) / len(batches)\n",
 	       "evaluate 2-7");
+	/* it says nothing to anybody, and is for nothing else all the same */
+	expect("class Holdout(Base):\n"
+	       "    @torch.no_grad()\n"
+	       "    def fire(self, tr):\n"
+	       "        for x in tr.parts:\n"
+	       "            tr.net(x)\n",
+	       "evaluate 3-5");
 	expect("@torch.inference_mode()\n"
 	       "def quality(net, data):\n"
 	       "    hits = 0\n"

@@ -86,7 +86,8 @@ static const struct {
 	     "xs.append(f(b))\n" },
 	{ 0, "def f(b):\n    xs = []\n    xs.append(g(b))\n    return xs\n" },
 	/* bounded, emptied, taken from */
-	{ 4, "from collections import deque\nd = deque(maxlen=n or None)\nfor x in y:\n    d.append(f(x))\n" },
+	{ 4, "from collections import deque\nd = deque(maxlen=n or None)\nfor x in y:\n    "
+	     "d.append(f(x))\n" },
 	{ 0, "from collections import deque\nd = deque(maxlen=9)\nfor x in y:\n    "
 	     "d.append(f(x))\n" },
 	{ 0, "a = []\nfor x in y:\n    a.append(f(x))\n    a.pop(0)\n" },
