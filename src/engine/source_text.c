@@ -168,6 +168,8 @@ static void look_through(struct source_text *s, const struct source_file *f)
 	n = does_scan(f->text, f->n, done);
 	for (size_t i = 0; i < n; i++) {
 		note = (struct source_note){ .kind = PLACE_DOES, .line = done[i].from };
+		/* a book keeps one place for a line of a function: two that begin in one line are two */
+		snprintf(note.function, sizeof(note.function), "%s", does_name(done[i].what));
 		does_write(&done[i], note.text, sizeof(note.text));
 		tell(s, f->path, &note);
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thread that waits does not move: its callers are found once a wait, by unwinding, and their node is
- * kept. So how many there are costs nothing in later looks, and the book has each stack once.
+ * kept; of helpers without Python also when they come back to it. So how many there are costs nothing in later looks, and the book has each stack once.
  */
 #include "engine/stack_callers.h"
 
 #include <string.h>
+
+enum { AGAIN_EVERY = 8 };
 
 /* Their order is innermost first. */
 struct callers {
@@ -92,6 +94,17 @@ static void find_callers(struct stack_job *j, struct stack_proc *p, struct stack
 		ret->places[ret->n++] = libc;
 }
 
+/* A helper without Python (of a pool, of a network) comes back to one wait all day, at the same depth in the same call; finding
+ * its callers costs ten times as much as all else about it. So they are looked for anew only now and then. A thread
+ * that runs Python is asked each time. */
+static bool came_back(struct stack_thread *t, uint32_t node)
+{
+	if (node || ++t->returns % AGAIN_EVERY == 0)
+		return false;
+	t->run_ns = t->state.run_ns;
+	return true;
+}
+
 void stack_callers_add(struct stack_job *j, struct stack_proc *p, struct stack_thread *t,
 		       int64_t now_ns, struct stack_row *row)
 {
@@ -105,8 +118,8 @@ void stack_callers_add(struct stack_job *j, struct stack_proc *p, struct stack_t
 		t->nameless = false;
 		return;
 	}
-	if (t->pc != s->pc || t->sp != s->sp || t->run_ns != s->run_ns ||
-	    t->callers_of != row->node || t->nameless) {
+	if (t->pc != s->pc || t->sp != s->sp || t->callers_of != row->node || t->nameless ||
+	    (t->run_ns != s->run_ns && !came_back(t, node))) {
 		t->nameless = false;
 		find_callers(j, p, t, now_ns, node ? STACK_NATIVE_DEPTH - 1 : STACK_LEAF_DEPTH, &c);
 		/* Inside of a Python line it is not said that the nearest are not known: it called them all

@@ -42,6 +42,7 @@ struct stack_thread {
 	uint64_t pc, sp, run_ns;
 	uint32_t callers_of, callers; /* nodes */
 	bool nameless;                /* not all have their names yet */
+	uint8_t returns; /* times it came back to that wait, and they were not looked for */
 	/* Its last Python stack, outermost first: most of it is the same at the next look, and is not
 	 * looked up again. */
 	VEC(struct stack_step) steps;

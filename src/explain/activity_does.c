@@ -26,7 +26,7 @@ static bool is_own(const struct place *p)
 	return p && p->kind == PLACE_PYTHON && p->file && p->source && !place_is_library(p);
 }
 
-/* A backward pass, an optimiser, or arrays that are changed by what was computed. */
+/* A backward pass, an optimiser, or arrays that descend. */
 static bool learns_at(const struct place *p)
 {
 	int row;
@@ -34,7 +34,7 @@ static bool learns_at(const struct place *p)
 	if (!p || p->kind != PLACE_PYTHON || !p->file || !p->function || !p->source)
 		return false;
 	if (is_own(p))
-		return line_learns(p->source) || line_updates_arrays(p->source);
+		return line_learns(p->source) || line_descends(p->source);
 	row = phase_match(p, false);
 	return (row >= 0 && phase_rules[row].phase == PHASE_ENGINE) ||
 	       topics_match(p, false) & TOPIC_BIT(TOPIC_OPTIMIZER);
@@ -45,29 +45,33 @@ static void note_learners(struct text_sense *t, const struct stack_book *book,
 			  const struct node_facts *nodes, size_t n)
 {
 	uint8_t *asked = calloc(book->places.n + 1, 1); /* 1: no, 2: yes */
+	bool *learns = calloc(n + 1, 1);                /* by node: what it calls does */
 
-	for (uint32_t id = 1; asked && id < n; id++) {
+	/* Parents are below their children: from the innermost outwards, each once. */
+	for (size_t id = n; asked && learns && id-- > 1;) {
 		const struct stack_node *x = &book->nodes.v[id - 1];
 
 		if (!nodes[id].needed || x->place > book->places.n)
 			continue;
 		if (!asked[x->place])
 			asked[x->place] = learns_at(stack_book_find_place(book, x->place)) ? 2 : 1;
-		if (asked[x->place] != 2)
+		if (asked[x->place] != 2 && !learns[id])
 			continue;
-		for (uint32_t up = id; up && up < n; up = book->nodes.v[up - 1].parent)
-			if (book->nodes.v[up - 1].place <= book->places.n)
-				t->learners[book->nodes.v[up - 1].place] = true;
+		t->learners[x->place] = true;
+		if (x->parent < n)
+			learns[x->parent] = true;
 	}
 	free(asked);
+	free(learns);
 }
 
 static void drop_ranges(struct text_sense *t, const struct stack_book *book)
 {
 	for (size_t i = 1; i <= book->places.n; i++) {
 		const struct place *p = stack_book_find_place(book, (uint32_t)i);
+		size_t n = t->learners[i] && is_own(p) ? t->ranges.n : 0;
 
-		for (size_t k = 0; t->learners[i] && is_own(p) && k < t->ranges.n; k++) {
+		for (size_t k = 0; k < n; k++) {
 			struct text_range *r = &t->ranges.v[k];
 
 			/* texts of a book are kept once */

@@ -325,7 +325,8 @@ static bool is_argument(const char *text, const char *function)
 	for (const char *p = text; *p; p++) {
 		open += *p == '(';
 		open -= *p == ')';
-		if (open > 0 && strncmp(p, name, n) == 0 && p[n] == '(' && !is_name(p[-1]))
+		if (n && p > text && open > 0 && strncmp(p, name, n) == 0 && p[n] == '(' &&
+		    !is_name(p[-1]))
 			return true;
 	}
 	return false;
@@ -349,12 +350,25 @@ static bool prepares(const struct feed *f, uint64_t function)
 	return nameless > 0 && framework <= 0.1 * framework_most * nameless;
 }
 
+/* Does it use what another line of the same function, before it, had from the model? */
+static bool uses_answers(const struct feed *f, const struct feed_line *l)
+{
+	for (size_t i = 0; i < f->lines.n; i++) {
+		const struct feed_line *m = &f->lines.v[i];
+
+		if (m != l && m->model && m->function == l->function && m->p->line <= l->p->line &&
+		    uses(l, m))
+			return true;
+	}
+	return false;
+}
+
 /* A model's line that has its argument made in place. */
 static bool is_made_inside(const struct feed *f, const struct feed_line *l,
 			   const struct place *made)
 {
 	return made && l->model && is_argument(l->p->source, made->function) &&
-	       prepares(f, loop_function(made)) && goes_on(f, l);
+	       !uses_answers(f, l) && prepares(f, loop_function(made)) && goes_on(f, l);
 }
 
 /* Innermost first: nothing of the program's own up to the line that feeds is a model. */

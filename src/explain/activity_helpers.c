@@ -46,6 +46,13 @@ static size_t ranks_of(const struct activity *a)
 	return n;
 }
 
+static bool is_between(const struct activity *a, const struct act_row *r)
+{
+	const struct place *p = stack_book_find_place(a->book, r->leaf);
+
+	return p && p->kind == PLACE_PYTHON && p->file && strstr(p->file, "multiprocessing/");
+}
+
 /* Ranks that have nobody who loads for them, and wait for a pipe or a queue: for each other. */
 void rows_of_ranks(struct activity *a, const struct act_thread *t)
 {
@@ -54,7 +61,8 @@ void rows_of_ranks(struct activity *a, const struct act_thread *t)
 	for (size_t k = t->row; ranks && k < t->row + t->n_rows; k++) {
 		struct act_row *r = &a->rows.v[k];
 
-		if (r->phase == PHASE_QUEUE_GET && r->state == TIME_DATA_WAIT)
+		/* a queue of threads is filled by its own process */
+		if (r->phase == PHASE_QUEUE_GET && r->state == TIME_DATA_WAIT && is_between(a, r))
 			r->state = TIME_COMM_WAIT;
 	}
 }

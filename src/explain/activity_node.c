@@ -16,7 +16,7 @@
 struct place_memo {
 	int16_t frame, line, role;
 	bool topics_known;
-	uint32_t topics, line_topics, text_topics;
+	uint32_t topics, line_topics, text_topics, named_topics; /* named: without those by text */
 };
 
 /* Files of the interpreter, of installed packages and of no file at all. */
@@ -110,6 +110,7 @@ static void learn_topics(const struct node_reader *r, struct place_memo *m, cons
 	if (p->kind == PLACE_PYTHON && place_is_library(p))
 		m->topics &= ~TOPIC_BIT(TOPIC_HAND_OUT);
 	m->line_topics = p->kind == PLACE_PYTHON ? topics_match(p, true) : 0;
+	m->named_topics = m->topics;
 	m->text_topics = text_topics(&r->text, p, id);
 	m->topics |= m->text_topics;
 	m->topics_known = true;
@@ -134,7 +135,7 @@ static enum phase phase_of_line(const struct node_reader *r, const struct place 
 static void forget_parent(struct node_facts *up)
 {
 	up->phase = up->leaf_phase = PHASE_NONE;
-	up->topics = up->leaf_topics = up->own_topics = up->text_topics = 0;
+	up->topics = up->leaf_topics = up->own_topics = up->text_topics = up->written = 0;
 	up->sure = up->pooled = up->importing = up->trains = up->learns = up->module = false;
 	up->root = 0;
 }
@@ -161,6 +162,16 @@ static void read_own(const struct node_reader *r, struct node_facts *f, const st
 	f->own_topics = line_topics;
 }
 
+/* A function that writes may run an experiment besides: what it calls of the program's own is no writing by that. */
+static void forget_written(struct node_facts *f, struct node_facts *up, const struct place_memo *m)
+{
+	const uint32_t writes = TOPIC_BIT(TOPIC_LOG) | TOPIC_BIT(TOPIC_CHECKPOINT);
+
+	up->topics &= ~up->written;
+	up->text_topics &= ~up->written;
+	f->written = m->text_topics & writes & ~m->named_topics & ~up->topics;
+}
+
 static void read_python(const struct node_reader *r, struct node_facts *f, struct node_facts *up,
 			const struct place *p, uint32_t id, struct place_memo *m)
 {
@@ -181,6 +192,8 @@ static void read_python(const struct node_reader *r, struct node_facts *f, struc
 	f->by_line = f->leaf_phase != f->phase;
 	f->leaf = id;
 	f->native = 0;
+	if (!place_is_library(p))
+		forget_written(f, up, m);
 	/* What a tokenizer calls is tokenising, whatever its functions are called. */
 	f->topics = up->topics | m->topics | (m->line_topics & TOPIC_BIT(TOPIC_TOKENIZE));
 	f->leaf_topics = f->topics | m->line_topics;

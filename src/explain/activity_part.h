@@ -32,6 +32,8 @@ struct node_facts {
 	uint32_t topics, leaf_topics;
 	uint32_t text_topics; /* of topics: by what is written around lines of the program's own */
 	uint32_t
+	    written; /* of these: of its innermost own frame alone, and by no name: logs, checkpoints */
+	uint32_t
 	    own_topics; /* by the text of the program's own innermost line, whatever it calls */
 };
 

@@ -363,7 +363,7 @@ static bool started(const struct scene *s, const struct node_reader *r, const st
 
 	if (x->child + x->queue > 0.5 * x->total && x->train < 0.01 * x->total &&
 	    (y.engine > engine_least * y.total ||
-	     (y.learn > 0.5 * y.total && x->learn < 0.01 * x->total)))
+	     (y.learn > 0.2 * y.total && x->learn < 0.01 * x->total)))
 		return true;
 	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
 }
@@ -396,6 +396,18 @@ void critical_find(struct scene *s, const struct node_reader *r)
 	}
 }
 
+static bool marks_steps(const struct scene *s, uint32_t process)
+{
+	const struct window_step *v;
+	size_t n = 0;
+
+	v = s->whole->ops->steps ? s->whole->ops->steps(s->whole->src, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].entity == process)
+			return true;
+	return false;
+}
+
 /* The training waits for a queue, and nobody is known to fill it: then it is its own threads that do something and do
  * not themselves wait to be given something. */
 static void producers(struct scene *s, const struct node_reader *r)
@@ -406,7 +418,9 @@ static void producers(struct scene *s, const struct node_reader *r)
 
 	if (by)
 		x = tendency_of(s, r, by);
-	if (!by || x.queue < awaits_least * x.total)
+	/* a server takes requests from a queue as well; who trains takes data */
+	if (!by || x.queue < awaits_least * x.total ||
+	    (x.engine <= 0 && x.learn <= 0 && !marks_steps(s, by->process)))
 		return;
 	for (size_t i = 0; i < a->threads.n; i++)
 		if (a->threads.v[i].role == ROLE_LOADER_WORKER)

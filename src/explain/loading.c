@@ -397,6 +397,16 @@ static const struct {
 	  "multiprocessing.Pool(", ").imap(load, indices)" },
 };
 
+static const double generations_least = 3; /* the first were needed */
+static const double start_most = 2;        /* seconds until a worker has its first batch */
+
+bool loading_restarts(const struct facts *f)
+{
+	return fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least &&
+	       fact_or(f, FACT_LOADER_LIFE, INFINITY) * fact_or(f, FACT_TIME_DATA_WAIT, 1) <=
+		   start_most;
+}
+
 bool loading_waits_for_few(const struct facts *f)
 {
 	return fact_or(f, FACT_LOADER_WORKERS, 0) >= crew_least &&

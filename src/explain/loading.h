@@ -82,12 +82,14 @@ struct loading_stage {
 /* The whole rule for a stage: loading holds somebody up, and this is what it does. */
 enum answer loading_stage_check(const struct loading_stage *g, const struct facts *f,
 				struct opinion *o);
-/* How to have n workers load, in the words of the program's own loader. */
+/* Are workers replaced again and again, and is what the training waits for each generation no longer than a start takes? */
+bool loading_restarts(const struct facts *f);
 /* Do workers have time to spare, and does the training wait in few steps? Then it waits for single batches, and not for
  * what they cost on average. */
 bool loading_waits_for_few(const struct facts *f);
 /* The line that makes the loader or its workers, where it was read; else the one that takes the data, or loads it. */
 void loading_where_made(struct finding *x, const struct facts *f);
+/* How to have n workers load, in the words of the program's own loader. */
 void loading_fix_workers(struct finding *x, const struct facts *f, int n, bool more);
 
 #endif

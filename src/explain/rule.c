@@ -47,7 +47,9 @@ void rule_where(struct finding *x, const struct facts *f, enum fact_id id)
 	if (!p)
 		return;
 	text_safe_copy(x->where.file, sizeof(x->where.file), p->file);
-	text_safe_copy(x->where.function, sizeof(x->where.function), p->function);
+	/* what a line does stands where its function would be */
+	text_safe_copy(x->where.function, sizeof(x->where.function),
+		       p->kind == PLACE_DOES ? "" : p->function);
 	x->where.line = p->line > 0 ? p->line : 0;
 }
 

@@ -294,35 +294,49 @@ static void tell(struct scanner *x)
 	}
 }
 
-/* Where workers and threads come from. What is made for asking only is none of the training's. */
+/* "Pool(4)", "mp.Pool(4)", and not "MaxPool(2)". */
+static bool calls(struct span s, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = s.p; s.n && (p = memmem(p, s.n - (size_t)(p - s.p), name, n)); p++)
+		if (p == s.p || !py_is_word(p[-1]))
+			return true;
+	return false;
+}
+
+/* Where workers and threads come from, DOES_WHATS: nowhere here. Names of variables of the environment are strings. */
+static enum does_what made_by(struct span s, struct span raw)
+{
+	if (span_has(s, "DataLoader("))
+		return DOES_LOADER;
+	if (calls(s, "Pool(") || calls(s, "ThreadPool(") || span_has(s, "PoolExecutor("))
+		return DOES_POOL;
+	if ((calls(s, "Process(") || calls(s, "Thread(")) && span_has(s, "target"))
+		return DOES_STARTS;
+	if (span_has_any(s, "set_num_threads(|setNumThreads(|threadpool_limits(") ||
+	    (span_has_any(s, "environ|putenv(") &&
+	     span_has_any(raw, "OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS")))
+		return DOES_THREADS;
+	return DOES_WHATS;
+}
+
+/* What is made for asking only is none of the training's. */
 static void tell_makers(struct scanner *x)
 {
-	static const struct {
-		enum does_what what;
-		const char *any;
-	} makers[] = {
-		{ DOES_LOADER, "DataLoader(" },
-		{ DOES_POOL, ".Pool(|ThreadPool(|PoolExecutor(" },
-		{ DOES_STARTS, "Process(target|Thread(target" },
-		{ DOES_THREADS, "set_num_threads(|OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|"
-				"MKL_NUM_THREADS|setNumThreads(|threadpool_limits(" },
-	};
-
-	for (size_t i = 0; i < x->s.statements.n; i++) {
+	for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++) {
 		const struct py_statement *t = &x->s.statements.v[i];
-		struct span s = span_of(t), raw = raw_of(x, t);
+		struct span s = span_of(t);
+		enum does_what what;
 
 		if (!py_look(&x->s, 2 * t->n))
 			return;
 		if (span_begins(s, "class ") || span_begins(s, "def ") ||
 		    span_begins(s, "import ") || span_begins(s, "from "))
 			continue;
-		for (size_t k = 0; k < sizeof(makers) / sizeof(makers[0]); k++)
-			/* names of variables of the environment are strings */
-			if (x->found < DOES_OF_FILE && !text_names_held_out(s.p, s.n) &&
-			    span_has_any(makers[k].what == DOES_THREADS ? raw : s, makers[k].any))
-				x->ret[x->found++] =
-				    (struct does){ makers[k].what, t->line, t->line };
+		what = made_by(s, raw_of(x, t));
+		if (what != DOES_WHATS && !text_names_held_out(s.p, s.n))
+			x->ret[x->found++] = (struct does){ what, t->line, t->line };
 	}
 }
 
@@ -332,7 +346,7 @@ static void tell_watchers(struct scanner *x)
 
 	for (size_t b = 1; learns && b < x->s.blocks.n; b++)
 		learns[b] = x->s.blocks.v[b].kind == PY_LOOP && x->of[b].signs & SIGN_LEARNS;
-	if (learns && watch && watch_find(&x->s, learns, watch))
+	if (learns && watch && x->n == x->s.n && watch_find(&x->s, x->raw, learns, watch))
 		for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++)
 			if (watch[i])
 				x->ret[x->found++] =

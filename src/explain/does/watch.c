@@ -6,12 +6,17 @@
 /* What is made of what only watches watches, too: so often it is looked for. */
 enum { ROUNDS = 3, NAMES_MAX = 6 };
 
-/* Shows a value, or keeps it for that. */
+/* Shows a value, or keeps it where only what is shown is kept. */
 static bool shows(struct span s)
 {
-	return span_begins(s, "print(") || span_begins(s, "if ") || span_begins(s, "return") ||
-	       span_has_any(s, "print(|.log(|log_|logger.|logging.|.write(|.append(|.info(|.debug(|"
-			       "set_postfix(|set_description(|add_scalar(|json.dump");
+	if (span_begins(s, "print(") ||
+	    span_has_any(s, "print(|.log(|log_metric|log_scalar|logger.|logging.|.write(|.info(|"
+			    ".debug(|set_postfix(|set_description(|add_scalar(|json.dump"))
+		return true;
+	return span_has(s, ".append(") &&
+	       (span_begins(s, "hist") || span_begins(s, "log") || span_begins(s, "curve") ||
+		span_begins(s, "metric") || span_begins(s, "losses") || span_begins(s, "accs") ||
+		span_begins(s, "scores"));
 }
 
 /* The plain names it assigns; 0: none, or something that others may use by another name. */
@@ -31,18 +36,22 @@ static size_t targets_of(struct span s, struct span names[NAMES_MAX], struct spa
 	return n;
 }
 
-/* Does it use the name, other than to give it a value? */
-static bool uses(struct span s, struct span name)
+/* Does it use the name, other than to give it a value? What f-strings have in braces is in the text as it was written only. */
+static bool uses(struct span s, struct span raw, struct span name)
 {
 	struct span value;
 
+	if (raw.n && memchr(raw.p, '{', raw.n) && span_find_name(raw, name) &&
+	    !span_find_name(s, name))
+		return true;
 	if (span_assigns(s, name, &value))
 		return span_find_name(value, name) != NULL;
 	return span_find_name(s, name) != NULL;
 }
 
 /* Is it of no use to anybody who does not watch? */
-static bool is_only_seen(const struct py_source *s, const bool *watch, size_t at, struct span name)
+static bool is_only_seen(const struct py_source *s, const char *raw, const bool *watch, size_t at,
+			 struct span name)
 {
 	uint32_t def = py_def_of(s, s->statements.v[at].block);
 
@@ -54,13 +63,15 @@ static bool is_only_seen(const struct py_source *s, const bool *watch, size_t at
 		/* functions inside of it see the name as well */
 		if (i == at || watch[i] || (def && !py_within(s, u->block, def)))
 			continue;
-		if (uses(span_of(u), name) && !shows(span_of(u)))
+		if (uses(span_of(u), (struct span){ raw + (u->text - s->clean), u->n }, name) &&
+		    !shows(span_of(u)))
 			return false;
 	}
 	return true;
 }
 
-static bool watches(const struct py_source *s, const bool *learns, const bool *watch, size_t at)
+static bool watches(const struct py_source *s, const char *raw, const bool *learns,
+		    const bool *watch, size_t at)
 {
 	const struct py_statement *t = &s->statements.v[at];
 	uint32_t loop = py_loop_of(s, t->block);
@@ -74,12 +85,12 @@ static bool watches(const struct py_source *s, const bool *learns, const bool *w
 	    span_has_any(value, ".step(|next(|.get(|.recv(|time(|perf_counter(|monotonic("))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!is_only_seen(s, watch, at, names[i]))
+		if (!is_only_seen(s, raw, watch, at, names[i]))
 			return false;
 	return true;
 }
 
-bool watch_find(const struct py_source *s, const bool *learns, bool *ret)
+bool watch_find(const struct py_source *s, const char *raw, const bool *learns, bool *ret)
 {
 	bool more = true;
 
@@ -88,7 +99,7 @@ bool watch_find(const struct py_source *s, const bool *learns, bool *ret)
 	for (int round = 0; more && round < ROUNDS; round++) {
 		more = false;
 		for (size_t i = s->statements.n; i-- > 0;) {
-			if (ret[i] || !watches(s, learns, ret, i))
+			if (ret[i] || !watches(s, raw, learns, ret, i))
 				continue;
 			ret[i] = true;
 			more = true;

@@ -12,7 +12,8 @@
 
 #include "explain/keeps/source.h"
 
-/* learns: by block, whether it is a loop in which something learns. ret: by statement; false: too long, ret says nothing. */
-bool watch_find(const struct py_source *s, const bool *learns, bool *ret);
+/* raw: the text as it was written, as long as s->clean. learns: by block, whether it is a loop in which something learns. ret: by
+ * statement; false: too long, ret says nothing. */
+bool watch_find(const struct py_source *s, const char *raw, const bool *learns, bool *ret);
 
 #endif

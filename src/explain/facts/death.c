@@ -100,7 +100,9 @@ static void exception(const struct scene *s, struct facts *f, enum fact_id id, c
 /* Is it this file, by its name without folders? */
 static bool is_file(const struct place *p, const char *name)
 {
-	const char *slash = p && p->kind == PLACE_PYTHON && p->file ? strrchr(p->file, '/') : NULL;
+	const char *slash = p && p->kind == PLACE_PYTHON && p->file && !place_is_library(p)
+				? strrchr(p->file, '/')
+				: NULL;
 
 	return slash && strcmp(slash + 1, name) == 0;
 }
@@ -127,9 +129,17 @@ static void line_of_end(const struct scene *s, struct facts *f)
 	if (!f->v[FACT_RUN_LINE].known)
 		return;
 	fact_set_subject(f, FACT_RUN_LINE, 0, name);
-	/* any line of the file says which folder it is in */
-	for (uint32_t i = 1; book && i <= book->places.n && !near; i++)
-		near = is_file(stack_book_find_place(book, i), name) ? i : 0;
+	/* any line of the file says which folder it is in, if there is one such file */
+	for (uint32_t i = 1; book && i <= book->places.n; i++) {
+		const struct place *p = stack_book_find_place(book, i);
+
+		if (!is_file(p, name))
+			continue;
+		/* texts of a book are kept once */
+		if (near && stack_book_find_place(book, near)->file != p->file)
+			return;
+		near = near ? near : i;
+	}
 	f->v[FACT_RUN_LINE].place = near;
 }
 

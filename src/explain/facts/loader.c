@@ -287,8 +287,10 @@ static double rare_by_length(const struct scene *s, uint32_t process, const stru
 			more += length[i] >= times * middle ? length[i] - middle : 0;
 	}
 	free(length);
-	return steps >= STEPS_P95_LEAST && wait > 0 && sum > 0 ? fmin(1, more / sum / wait)
-							       : (double)NAN;
+	if (steps < STEPS_P95_LEAST || !(wait > 0) || !(sum > 0))
+		return NAN;
+	/* more than it waits for data in all: they are long for something else */
+	return more > 1.3 * wait * sum ? (double)NAN : fmin(1, more / sum / wait);
 }
 
 /* Share of the time steps wait for data that is in few of them. */
@@ -323,16 +325,22 @@ static void rare(const struct scene *s, uint32_t process, struct facts *f)
 static double forks(const struct scene *s, const struct act_thread *critical)
 {
 	const struct member *up = scene_member(s, critical->process);
+	const struct entity *whose = entity_find(window_entities(s->whole), critical->process);
 	double seen = 0, alive = 0;
 
 	for (size_t i = 0; up && i < s->members.n; i++) {
 		const struct member *m = &s->members.v[i];
 		const struct entity *e = entity_find(window_entities(s->whole), m->id);
 
-		if (!e || e->parent != critical->process || strcmp(m->name, up->name) != 0)
+		/* one that was forked has its parent's command line; another program has its own */
+		if (!e || !whose || e->parent != critical->process ||
+		    strcmp(m->name, up->name) != 0 || !e->detail || !whose->detail ||
+		    strcmp(e->detail, whose->detail) != 0)
+			continue;
+		if (!isfinite(m->alive_s) || m->alive_s <= 0)
 			continue;
 		seen++;
-		alive += isfinite(m->alive_s) ? m->alive_s : 0;
+		alive += m->alive_s;
 	}
 	return critical->alive > 0 ? seen / fmax(1, alive / critical->alive) : 0;
 }
@@ -353,6 +361,10 @@ static void starting(const struct scene *s, struct facts *f, const struct crew *
 	    f->v[FACT_TIME_DATA_WAIT].value >= forks_wait_least)
 		workers = forks(s, critical);
 	fact_set(f, FACT_LOADER_GENERATIONS, workers);
+	if (workers > 0)
+		fact_set(f, FACT_LOADER_LIFE, critical->alive / workers);
+	else
+		fact_absent(f, FACT_LOADER_LIFE, "no worker was seen");
 }
 
 /* What hooks heard of the program's loader: the last word before the end of the window. */
@@ -371,12 +383,13 @@ static void settings(const struct scene *s, uint32_t process, struct facts *f)
 
 static void compute(const struct scene *s, struct facts *f)
 {
-	static const enum fact_id ids[] = { FACT_LOADER_WAIT_RARE,   FACT_LOADER_STARTING,
-					    FACT_LOADER_GENERATIONS, FACT_LOADER_PREFETCH,
-					    FACT_LOADER_WORKERS,     FACT_LOADER_BUSY,
-					    FACT_LOADER_QUEUED,      FACT_LOADER_STORAGE,
-					    FACT_LOADER_IDLE,        FACT_LOADER_LINE,
-					    FACT_LOADER_FRAMEWORK,   FACT_LOADER_FED };
+	static const enum fact_id ids[] = { FACT_LOADER_LIFE,     FACT_LOADER_WAIT_RARE,
+					    FACT_LOADER_STARTING, FACT_LOADER_GENERATIONS,
+					    FACT_LOADER_PREFETCH, FACT_LOADER_WORKERS,
+					    FACT_LOADER_BUSY,     FACT_LOADER_QUEUED,
+					    FACT_LOADER_STORAGE,  FACT_LOADER_IDLE,
+					    FACT_LOADER_LINE,     FACT_LOADER_FRAMEWORK,
+					    FACT_LOADER_FED };
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);

@@ -129,6 +129,19 @@ static double loops(const struct load *l)
 	return seconds;
 }
 
+static void set_place(struct facts *f, const struct load *l)
+{
+	double top;
+	uint32_t place = heat_top(&l->all, &top);
+
+	if (!place) {
+		fact_absent(f, FACT_LOAD_PLACE, "no line of the program loads the data");
+		return;
+	}
+	fact_set(f, FACT_LOAD_PLACE, top / l->all.seconds);
+	fact_set_place(f, FACT_LOAD_PLACE, place);
+}
+
 static void set_load(struct facts *f, const struct load *l, double seconds)
 {
 	double share, error, top;
@@ -136,6 +149,12 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 
 	fact_set(f, FACT_LOAD_CPU, l->cpu / seconds);
 	fact_set(f, FACT_LOAD_SURE, l->loading > 0 ? l->sure / l->loading : 0);
+	if (l->sampled <= 0 && l->all.seconds > 0) {
+		fact_absent(f, FACT_LOAD_PYTHON, "no stack of loading is known to its end");
+		fact_absent_like(f, FACT_LOAD_NATIVE, FACT_LOAD_PYTHON);
+		set_place(f, l);
+		return;
+	}
 	if (l->sampled <= 0) {
 		fact_set(f, FACT_LOAD_PYTHON, 0);
 		fact_absent(f, FACT_LOAD_PLACE, "no data is loaded");
@@ -150,13 +169,7 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 	place = heat_top(&l->own, &top);
 	if (place)
 		fact_set_place(f, FACT_LOAD_PYTHON, place);
-	place = heat_top(&l->all, &top);
-	if (!place) {
-		fact_absent(f, FACT_LOAD_PLACE, "no line of the program loads the data");
-		return;
-	}
-	fact_set(f, FACT_LOAD_PLACE, top / l->all.seconds);
-	fact_set_place(f, FACT_LOAD_PLACE, place);
+	set_place(f, l);
 }
 
 static void compute(const struct scene *s, struct facts *f)

@@ -143,6 +143,43 @@ bool line_updates_arrays(const char *text)
 	       (line_has_arrays(at) || (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));
 }
 
+/* "lr * g", "0.01 * np.dot(x, d)", "self.lr * 50 * g": what a rate is multiplied with. */
+static bool begins_with_rate(const char *right)
+{
+	size_t n = strspn(right, " (-");
+
+	right += n;
+	n = 0;
+	while (is_name(right[n]) || right[n] == '.')
+		n++;
+	return n > 0 && right[n + strspn(right + n, " ")] == '*' &&
+	       right[n + strspn(right + n, " ") + 1] != '*';
+}
+
+static bool names_rate(const char *text)
+{
+	static const char *const rates[] = {
+		"lr", "rate", "learning_rate", "eta", "step_size", "LR"
+	};
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		if (line_names(text, rates[i], strlen(rates[i])))
+			return true;
+	return false;
+}
+
+bool line_descends(const char *text)
+{
+	const char *at = update_at(text), *name;
+	size_t n;
+
+	if (!at || *at != '-' || !begins_with_rate(at + 2))
+		return false;
+	/* a filter takes a part of itself away: y[1:] -= 0.97 * y[:-1] */
+	name = line_updated(text, &n);
+	return names_rate(at) || !line_names(at + 2, name, n);
+}
+
 bool line_has_tensors(const char *text)
 {
 	static const char *const pieces[] = {

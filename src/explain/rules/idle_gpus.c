@@ -68,7 +68,7 @@ static void unused(struct finding *x, const struct facts *f, double n)
 		 n + f->v[FACT_GPU_WORKING].value);
 	x->confidence = 0.5;
 	/* one that is held back is not busy for want of others */
-	if (fact_or(f, FACT_GPU_BUSY, 0) < full_least || fact_or(f, FACT_GPU_HELD, 0) > held_most ||
+	if (fact_or(f, FACT_GPU_BUSY, 0) < full_least || fact_or(f, FACT_GPU_HELD, 1) > held_most ||
 	    fact_or(f, FACT_GPU_SPARE, 0) < fmax(1, n)) {
 		x->note = true;
 		x->cost = NAN;

@@ -23,11 +23,10 @@
 
 static const double share_least = 0.03; /* of the critical thread's time; below: not worth a word */
 static const double share_finding = 0.10;
-static const double disk_most = 0.5;       /* of the time of loading */
-static const double fed_least = 0.01;      /* of its time, it waits for another process */
-static const double generations_least = 3; /* as worker_restart has it */
-static const double far_above = 2;         /* times: waiting against loading */
-static const int workers_most = 16;        /* nobody starts with more */
+static const double disk_most = 0.5;  /* of the time of loading */
+static const double fed_least = 0.01; /* of its time, it waits for another process */
+static const double far_above = 2;    /* times: waiting against loading */
+static const int workers_most = 16;   /* nobody starts with more */
 
 struct cost {
 	double worker, training; /* of p */
@@ -102,8 +101,9 @@ static enum answer nobody_loads(const struct facts *f, struct opinion *o)
 {
 	double own = fact_or(f, FACT_TIME_DATA_LOAD, 0);
 
-	/* workers that live so short that there is less than one at a time are some, too */
-	if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
+	/* workers that live so short that there is less than one at a time are some, too, if they are waited for; those of a
+	 * short evaluation are not */
+	if (loading_restarts(f) && fact_or(f, FACT_TIME_DATA_WAIT, 0) >= 0.5 * own)
 		return ANSWER_NO;
 	return answer_and(answer_not(rule_at_least(f, FACT_LOADER_FED, fed_least, o)),
 			  answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, far_above * own, o)));

@@ -16,10 +16,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double wait_least = 0.05, idle_least = 0.10, workers_least = 1.5;
-static const double prefetch_most = 32;    /* batches of each worker: they are in memory */
-static const double generations_least = 3; /* as worker_restart has it */
+static const double prefetch_most = 32; /* batches of each worker: they are in memory */
 static const double pin_most = 0.6, storage_most = 0.5;
 
 /* Standard deviation of a batch's cost, of its mean: no data set has more. And how near to what really happens
@@ -37,7 +37,10 @@ static bool take(const struct facts *f, enum loading_case c, struct pipeline *p)
 		return false;
 	p->cv = spread_most;
 	/* a pool of the program's own may have no more ordered than it works on */
-	if (!f->v[FACT_LOADER_PREFETCH].known && pipeline_step(p) < explained_least)
+	if (!f->v[FACT_LOADER_PREFETCH].known && f->v[FACT_LOADER_FRAMEWORK].known &&
+	    (f->v[FACT_LOADER_FRAMEWORK].value < 1 ||
+	     strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") == 0) &&
+	    pipeline_step(p) < explained_least)
 		p->prefetch = 1;
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]) &&
 			   fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least &&
@@ -152,7 +155,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		a = answer_and(rule_at_least(f, FACT_LOADER_BUSY, 0, o),
 			       loading_is_for_training(f, o));
 	/* with new workers again and again it is their first batches that take long */
-	if (a == ANSWER_YES && fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
+	if (a == ANSWER_YES && loading_restarts(f))
 		return ANSWER_NO;
 	if (a == ANSWER_YES)
 		a = explains(f, o);

@@ -103,6 +103,8 @@ static enum answer by_first_batches(const struct facts *f, struct opinion *o)
 	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
 	if (a == ANSWER_YES)
 		a = loading_is_for_training(f, o);
+	if (a == ANSWER_YES && !loading_restarts(f))
+		a = ANSWER_NO;
 	if (a != ANSWER_YES)
 		return a;
 	snprintf(x->title, sizeof(x->title),

@@ -204,6 +204,11 @@ static void makes_workers(void **state)
 	       "torch.set_num_threads(8)\n"
 	       "os.environ[\"OMP_NUM_THREADS\"] = \"8\"\n",
 	       "pool 2-2|starts 3-3|threads 4-4|threads 5-5");
+	expect("pool = Pool(8)\n"
+	       "x = nn.MaxPool(2)\n"
+	       "print('OMP_NUM_THREADS=4 python train.py')\n"
+	       "t = threading.Thread(name='feed', target=run)\n",
+	       "pool 1-1|starts 4-4");
 }
 
 static void watches(void **state)
@@ -225,6 +230,19 @@ static void watches(void **state)
 	       "    loss.backward()\n"
 	       "    self.score = rank_quality(x)\n"
 	       "    obs = env.step(move(x))\n",
+	       "");
+	/* advantages, a flag, what is kept, what stands in a string: all of them are used */
+	expect("for x in batches:\n"
+	       "    adv = gae(x)\n"
+	       "    ok = sane(x)\n"
+	       "    feat = embed(x)\n"
+	       "    txt = render(x)\n"
+	       "    window.append(feat)\n"
+	       "    ask(f'{txt}')\n"
+	       "    loss = -(log_probs * adv).mean()\n"
+	       "    loss.backward()\n"
+	       "    if ok:\n"
+	       "        opt.step()\n",
 	       "");
 	/* nothing learns in this loop */
 	expect("for x in files:\n"
