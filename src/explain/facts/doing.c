@@ -78,8 +78,8 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 		return hands_out(r);
 	case FACT_DOING_HAND_OUT:
 		return hands_out_by_name(r);
-	case FACT_DOING_GC:
-		return t & BIT(TOPIC_GC);
+	case FACT_DOING_GC: /* what imports make is looked through once */
+		return t & BIT(TOPIC_GC) && !r->importing;
 	case FACT_DOING_OWN:
 		return r->state == TIME_PYTHON && r->on_cpu && !r->importing && none_of(r, named);
 	case FACT_DISPATCH_LINE:

@@ -115,6 +115,8 @@ const struct phase_rule phase_rules[] = {
 	{ PHASE_LOAD, PHASE_BY_FRAME, "mxnet/image/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "mxnet/io/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "tensorflow/python/data/", "" },
+	/* tf.py_function in a pipeline, run by TensorFlow's own threads */
+	{ PHASE_LOAD, PHASE_BY_FRAME, "tensorflow/python/ops/script_ops.py", "FuncRegistry.__call__" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "keras/", "DataHandler.*|PyDataset.__getitem__|Sequence.__getitem__|get_numpy_iterator|get_tf_dataset|random_transform|_get_batches_of_transformed_samples|load_img|img_to_array|smart_resize" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "transformers/data/", "" },
 	{ PHASE_LOAD, PHASE_BY_FRAME, "transformers/", "_batch_encode_plus|_encode_plus|_call_one|batch_encode_plus|encode_plus|tokenize|convert_tokens_to_ids|get_batch_samples" },

@@ -22,6 +22,7 @@ const struct role_rule role_rules[] = {
 	{ ROLE_LOADER_WORKER, ROLE_BY_FRAME, "concurrent/futures/thread.py", "_worker" },
 	{ ROLE_LOADER_WORKER, ROLE_BY_FRAME, "joblib/externals/loky/process_executor.py", "_process_worker" },
 	{ ROLE_LOADER_WORKER, ROLE_BY_FRAME, "gluon/data/dataloader.py", "worker_loop*|_worker_fn|_thread_worker_fn" },
+	{ ROLE_LOADER_WORKER, ROLE_BY_FRAME, "tensorflow/python/ops/script_ops.py", "FuncRegistry.__call__" },
 	{ ROLE_LOADER_WORKER, ROLE_BY_FRAME, "keras/", "OrderedEnqueuer._run|GeneratorEnqueuer._run|PyDatasetEnqueuer._run" },
 	{ ROLE_CHILD, ROLE_BY_FRAME, "multiprocessing/forkserver.py", "main" },
 	{ ROLE_CHILD, ROLE_BY_FRAME, "multiprocessing/resource_tracker.py", "main" },
