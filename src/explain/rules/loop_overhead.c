@@ -10,6 +10,8 @@
  */
 #include "explain/stall.h"
 
+#include <stdio.h>
+
 static const struct stall stall = {
 	.share = FACT_DOING_OWN,
 	.least = 0.08,
@@ -27,6 +29,7 @@ static const struct stall stall = {
 
 static const double gpu_least = 0.01;      /* share of time: less is no work */
 static const double dispatch_least = 0.05; /* of the training thread's time */
+static const double for_own_least = 0.6;   /* of that work, as sync_points has it */
 
 /* Without a GPU Python of its own may be the work itself: only what is written so that nobody can learn from it is none, beside
  * a framework that trains. */
@@ -42,8 +45,26 @@ static enum answer on_cpu(const struct facts *f, struct opinion *o)
 	return a == ANSWER_YES ? stall_check(&watch, f, o) : a;
 }
 
+/* Where a value of the device is read for the sake of that work, the wait for it is spared, too: host and device work side
+ * by side then. */
+static void with_reading(struct finding *x, const struct facts *f)
+{
+	const struct fact *own = &f->v[FACT_DOING_OWN], *wait = &f->v[FACT_DOING_READ_BACK];
+
+	if (fact_or(f, FACT_READ_FOR_OWN, 0) < for_own_least || !wait->known)
+		return;
+	rule_gain_of_time(
+	    x, stall_then(f, LOADING_BEST, own->high + wait->high),
+	    stall_then(f, LOADING_LIKELY, stall.likely * own->value + 0.9 * wait->value),
+	    stall_then(f, LOADING_WORST, stall.little * own->low));
+	rule_gain_drifts(x, stall_cpu_part(f, own->value));
+	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
+	enum answer a;
+
 	if (f->v[FACT_GPU_BUSY].known && f->v[FACT_GPU_BUSY].value < gpu_least)
 		return on_cpu(f, o);
 	if (f->v[FACT_DOING_PROGRESS].known && f->v[FACT_DOING_OWN].known &&
@@ -54,7 +75,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		bars.what = "drawing progress bars and plots";
 		return stall_check(&bars, f, o);
 	}
-	return stall_check(&stall, f, o);
+	a = stall_check(&stall, f, o);
+	if (a == ANSWER_YES)
+		with_reading(&o->finding, f);
+	return a;
 }
 
 const struct rule loop_overhead_rule = { .cause = "loop_overhead", .needs_s = 5, .check = check };
