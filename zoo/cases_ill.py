@@ -101,7 +101,7 @@ LOOP = [
     ill("charlm-on-cpu", "charlm.py", "not_on_gpu", "--device cpu --depth 8 --batch 64", marks="", needs=("gpu",), kind="note"),
     ill("photos-hidden-gpu", "photos.py", "not_on_gpu", "--in-memory --workers 0 --batch 32", marks="", needs=("gpu",),
         env={"CUDA_VISIBLE_DEVICES": ""}),
-    ill("manygpus-one", "manygpus.py", "idle_gpus", "--gpus 1", "--gpus 2", scenario=TWO, kind="note"),  # nobody gave it the other
+    ill("manygpus-one", "manygpus.py", "idle_gpus", "--gpus 1", "--gpus 2", scenario=TWO),  # nobody gave it the other, and nobody is on it
     ill("manygpus-given", "manygpus.py", "idle_gpus", "--gpus 1", "--gpus 2", scenario=TWO,
         env={"CUDA_VISIBLE_DEVICES": "0,1"}),
     ill("manygpus-weights", "manygpus.py", "data_parallel_api", "--gpus 2 --weights 400", "--gpus 2", scenario=TWO,
