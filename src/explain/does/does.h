@@ -25,7 +25,8 @@
 
 struct place;
 
-enum { DOES_OF_FILE = 48 };
+/* Of a file: in all, and of these ranges; the rest is for single statements. */
+enum { DOES_OF_FILE = 48, DOES_RANGES = 36 };
 
 enum does_what {
 	DOES_EVALUATE, /* asks the model without teaching it, again and again */

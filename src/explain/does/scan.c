@@ -10,8 +10,6 @@
 
 /* A file that was made to take long is left half done: a tenth of a second or two. */
 enum { LOOKS_MAX = 20 * 1000 * 1000, DECORATORS_MAX = 8 };
-/* Of what may be told of a file: the rest is for single statements. */
-enum { RANGES_MAX = DOES_OF_FILE - 12 };
 
 enum sign {
 	SIGN_LEARNS = 1 << 0, /* gradients, an optimiser, or a call of something that trains */
@@ -284,7 +282,7 @@ static bool is_told(const struct scanner *x, enum does_what what, const struct p
 
 static void tell(struct scanner *x)
 {
-	for (size_t b = 1; b < x->s.blocks.n && x->found < RANGES_MAX; b++) {
+	for (size_t b = 1; b < x->s.blocks.n && x->found < DOES_RANGES; b++) {
 		const struct py_block *k = &x->s.blocks.v[b];
 		enum does_what what;
 

@@ -31,15 +31,20 @@ static const struct {
 } rare[] = { { 0.05, 4.5 }, { 0.15, 2.4 } };
 static const double rare_wait_least = 0.5;
 
+static bool is_own_pool(const struct facts *f)
+{
+	const struct fact *w = &f->v[FACT_LOADER_FRAMEWORK];
+
+	return w->known && (w->value < 1 || strcmp(w->text, "pool") == 0);
+}
+
 static bool take(const struct facts *f, enum loading_case c, struct pipeline *p)
 {
 	if (!loading_pipeline(f, c, p))
 		return false;
 	p->cv = spread_most;
 	/* a pool of the program's own may have no more ordered than it works on */
-	if (!f->v[FACT_LOADER_PREFETCH].known && f->v[FACT_LOADER_FRAMEWORK].known &&
-	    (f->v[FACT_LOADER_FRAMEWORK].value < 1 ||
-	     strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") == 0) &&
+	if (!f->v[FACT_LOADER_PREFETCH].known && is_own_pool(f) &&
 	    pipeline_step(p) < explained_least)
 		p->prefetch = 1;
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]) &&
@@ -120,9 +125,7 @@ static void say(struct finding *x, const struct facts *f)
 	rule_because(x, f, FACT_LOADER_BUSY, "and are on a CPU %s",
 		     num_percent(fact_or(f, FACT_LOADER_BUSY, 0), b, sizeof(b)));
 	if (fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= rare_wait_least)
-		rule_because(x, f, FACT_LOADER_WAIT_RARE,
-			     "%s of the waiting is in few steps, which wait five times as long as "
-			     "the mean or longer",
+		rule_because(x, f, FACT_LOADER_WAIT_RARE, "%s of the waiting is in few steps",
 			     num_percent(f->v[FACT_LOADER_WAIT_RARE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f", ahead);
 	loading_where_made(x, f);
@@ -130,7 +133,14 @@ static void say(struct finding *x, const struct facts *f)
 		 "order more batches ahead, take them as they are ready where order does not "
 		 "matter, or put samples of "
 		 "like size into a batch");
-	if (ahead < prefetch_most)
+	/* a pool of the program's own has no such setting: what it orders ahead is its own code */
+	if (is_own_pool(f))
+		snprintf(
+		    x->edit, sizeof(x->edit),
+		    "submit %.0f tasks ahead instead of one for each worker, or take them with "
+		    "concurrent.futures.as_completed",
+		    4 * fmax(1, workers));
+	else if (ahead < prefetch_most)
 		snprintf(x->edit, sizeof(x->edit),
 			 "DataLoader(..., prefetch_factor=%.0f)  # torch 2.7 and later: "
 			 "in_order=False",
