@@ -16,18 +16,20 @@
 
 /* Became another program, or only changed its name? An exec moves stack and code (at random, and
  * with the length of arguments and environment even where that is switched off), a new name alone
- * does not. Who may not see the addresses must take a new name for a new program. */
+ * does not. Who may not see the addresses must take a new name for a new program. In the middle of an
+ * exec there are none, nor arguments, nor an environment: whoever asked then has to ask again. */
 static void check_image(struct jobtree *j, struct frame *f, struct proc *p,
 			const struct proc_stat *s)
 {
 	bool renamed = !proc_name_same(p->name, sizeof(p->name), s->head.name, s->head.name_n);
 	bool moved = s->image && p->image && s->image != p->image;
 	bool exec = moved || (renamed && !s->image && !p->zombie);
+	bool settled = s->image && !p->image && !p->fresh;
 	char before[64], after[64];
 
 	if (s->image)
 		p->image = s->image;
-	if (!renamed && !moved)
+	if (!renamed && !moved && !settled)
 		return;
 	text_safe_copy(before, sizeof(before), p->name);
 	proc_name_copy(p->name, sizeof(p->name), s->head.name, s->head.name_n);

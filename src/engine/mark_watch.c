@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/map.h"
+#include "collect/collector.h"
 #include "engine/mark_folder.h"
 #include "mark/ring.h"
 
@@ -43,6 +44,13 @@ struct watched_ring {
 	uint64_t lost, told;
 	int64_t told_ns;
 	bool world_told;
+};
+
+struct moment {
+	struct collect *collect;
+	struct frame *frame;
+	int64_t now;
+	bool last;
 };
 
 struct mark_watch {
@@ -210,6 +218,29 @@ static void find_owner(const struct mark_watch *w, struct watched_ring *r)
 	}
 }
 
+static bool has_ended(const struct watched_ring *r)
+{
+	return kill((pid_t)r->pid, 0) < 0 && errno == ESRCH;
+}
+
+/* The folder is this run's alone, so who wrote a ring there was of the job. One that lived between two
+ * looks at the processes was never told of: what it marked is not lost for that. */
+static void adopt(struct watched_ring *r, struct collect *c, struct frame *f)
+{
+	struct life life = { .change = LIFE_BORN,
+			     .id = collect_id(c),
+			     .parent = ID_JOB,
+			     .kind = ENTITY_PROC,
+			     .key = r->pid,
+			     .start_ns = r->start_ns > 0 ? r->start_ns : 0 };
+
+	frame_life(f, &life, "unseen", "ended before anybody looked at it");
+	life.change = LIFE_GONE;
+	frame_life(f, &life, "unseen", NULL);
+	r->entity = life.id;
+	r->gone_ns = f->mono_ns;
+}
+
 static bool said_of(const struct mark *m, struct frame_mark *ret)
 {
 	static const enum mark_type types[MARK_KINDS] = {
@@ -310,30 +341,42 @@ static void drop_file(const struct mark_watch *w, struct watched_ring *r)
 	r->file[0] = '\0';
 }
 
-/* The number of marks that were taken. */
-static size_t serve(struct mark_watch *w, struct watched_ring *r, struct frame *f, size_t most,
-		    int64_t now, bool last)
+/* Whether it is known whose ring it is. */
+static bool has_owner(struct mark_watch *w, struct watched_ring *r, const struct moment *at)
 {
+	if (!r->entity || !r->gone_ns)
+		find_owner(w, r);
+	if (r->entity)
+		return true;
+	if (!at->last && at->now - r->seen_ns < STRANGER_S * NS_PER_S)
+		return false;
+	if (has_ended(r)) {
+		adopt(r, at->collect, at->frame);
+		return true;
+	}
+	ring_reader_close(r->reader);
+	r->reader = NULL;
+	return false;
+}
+
+/* The number of marks that were taken. */
+static size_t serve(struct mark_watch *w, struct watched_ring *r, const struct moment *at,
+		    size_t most)
+{
+	struct frame *f = at->frame;
 	size_t n;
 
 	if (!r->reader) {
-		if (kill((pid_t)r->pid, 0) < 0 && errno == ESRCH)
+		if (has_ended(r))
 			drop_file(w, r);
 		return 0;
 	}
-	if (!r->entity || !r->gone_ns)
-		find_owner(w, r);
-	if (!r->entity) {
-		if (now - r->seen_ns < STRANGER_S * NS_PER_S)
-			return 0;
-		ring_reader_close(r->reader);
-		r->reader = NULL;
+	if (!has_owner(w, r, at))
 		return 0;
-	}
-	n = drain(r, f, most, now);
-	tell_lost(r, f, last || r->gone_ns);
+	n = drain(r, f, most, at->now);
+	tell_lost(r, f, at->last || r->gone_ns);
 	/* Nothing will come any more: its file goes, and with it its place. */
-	if (!n && r->gone_ns && now - r->gone_ns > GONE_S * NS_PER_S) {
+	if (!n && r->gone_ns && at->now - r->gone_ns > GONE_S * NS_PER_S) {
 		ring_reader_close(r->reader);
 		r->reader = NULL;
 		drop_file(w, r);
@@ -351,10 +394,11 @@ static void drop_ended(struct mark_watch *w)
 	w->rings.n = kept;
 }
 
-void mark_watch_tick(struct mark_watch *w, struct frame *f, bool last)
+void mark_watch_tick(struct mark_watch *w, struct collect *c, struct frame *f, bool last)
 {
 	size_t left = last ? LAST_MARKS : TICK_MARKS;
 	int64_t now = clock_mono_ns();
+	struct moment at = { c, f, now, last };
 
 	follow(w, f);
 	find_rings(w, now, last);
@@ -363,7 +407,7 @@ void mark_watch_tick(struct mark_watch *w, struct frame *f, bool last)
 	for (size_t i = 0; i < w->rings.n && left; i++) {
 		struct watched_ring *r = &w->rings.v[(w->turn + i) % w->rings.n];
 		size_t most = left < RING_SLOTS ? left : RING_SLOTS;
-		size_t n = serve(w, r, f, most, now, last);
+		size_t n = serve(w, r, &at, most);
 
 		left -= n < left ? n : left;
 	}

@@ -176,7 +176,7 @@ int sampler_tick(struct sampler *s, struct frame *f)
 	if (s->stacks)
 		stack_watch_tick(s->stacks, f, s->last);
 	if (s->marks)
-		mark_watch_tick(s->marks, f, s->last);
+		mark_watch_tick(s->marks, &s->collect, f, s->last);
 	s->last = false;
 	return f->failed ? -ENOMEM : worst;
 }

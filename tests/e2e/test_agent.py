@@ -44,11 +44,11 @@ while time.monotonic() < end and not os.path.exists(sys.argv[1]):
 """
 
 
-def until(condition, what):
+def until(condition, what, instead=str):
     """Four times a second: a scrape costs both sides some milliseconds."""
     end = time.monotonic() + PATIENCE
     while not (value := condition()):
-        assert time.monotonic() < end, f"waited {PATIENCE} s in vain for {what}"
+        assert time.monotonic() < end, f"waited {PATIENCE} s in vain for {what} {instead()}"
         time.sleep(0.25)
     return value
 
@@ -181,12 +181,15 @@ def test_two_users_with_one_id(agent):
     def found():
         rows = [x for x, _ in scrape(base).all("spotter_rank_info") if x["run_id"].startswith(run)]
         return sorted((x["run_id"], x["rank"]) for x in rows)
+
+    def instead():
+        return f"but found {found()}, processes ended with {[rank.poll() for rank in ranks]}"
     try:
         start(first)
-        until(lambda: found() == [(run, "0"), (run, "1")], "the first user's run")
+        until(lambda: found() == [(run, "0"), (run, "1")], "the first user's run", instead)
         start(second)
         other = f"{run}~{second}"
-        until(lambda: found() == [(run, "0"), (run, "1"), (other, "0"), (other, "1")], "the second user's")
+        until(lambda: found() == [(run, "0"), (run, "1"), (other, "0"), (other, "1")], "the second user's", instead)
     finally:
         for rank in ranks:
             rank.kill()

@@ -88,14 +88,15 @@ def test_another_rank_of_the_machine(spotter, build, wire, server):
 
 
 def test_a_rank_that_starts_again_goes_on_counting(spotter, build, wire, server):
+    """Also one that is over before anybody can have looked at it."""
     marks = f"'{build}/tests/programs/marks' steps"
     spotter.env.update(RANK="3", LOCAL_RANK="0", WORLD_SIZE="8")
     spotter("run", "-q", "--push", server.url(), "--push-every", "1s", "--push-flush", "60s", "--", "sh", "-c",
-            f"{marks} 60 10; {marks} 20 10", check=True)
+            f"{marks} 60 10; {marks} 20 10; {marks} 5 0", check=True)
     rows = received(wire, server)["spotter_steps_total"]
-    assert rows[-1][1] == 80 and [value for _, value, _ in rows] == sorted(value for _, value, _ in rows)
+    assert rows[-1][1] == 85 and [value for _, value, _ in rows] == sorted(value for _, value, _ in rows)
     lines = re.findall(r"^spotter_steps_total{(.*)} (\S+) (\S+)$", spotter("export", "--to", "openmetrics", check=True).out, re.M)
-    assert len({labels for labels, _, _ in lines}) == 1 and float(lines[-1][1]) == 80
+    assert len({labels for labels, _, _ in lines}) == 1 and float(lines[-1][1]) == 85
     assert [(float(value), float(t)) for _, value, t in lines] == sorted((float(value), float(t)) for _, value, t in lines)
 
 

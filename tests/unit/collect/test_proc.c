@@ -200,6 +200,11 @@ static void test_exec(void **state)
 	assert_string_equal(rig_find(&r, ENTITY_PROC, 102)->detail, "same again");
 	/* ... and where that cannot be told apart it is taken for one. */
 	assert_non_null(rig_event(&r, EVENT_EXEC, rig_id(&r, ENTITY_PROC, 103)));
+	/* One that was met in the middle of an exec is asked again. */
+	p = rig_id(&r, ENTITY_PROC, 104);
+	assert_int_equal(rig_lives(&r, LIFE_CHANGED, ENTITY_PROC, p), 1);
+	assert_null(rig_event(&r, EVENT_EXEC, p));
+	assert_string_equal(rig_find(&r, ENTITY_PROC, 104)->detail, "same again");
 	rig_close(&r);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "collect/collector.h"
 #include "engine/mark_folder.h"
 #include "engine/mark_watch.h"
 #include "mark/ring.h"
@@ -25,6 +26,7 @@ enum { TICKS = 1187, PID = 2000000000 }; /* above every pid the kernel gives out
 static char parent[64], folder[128];
 static struct mark_watch *watch;
 static struct frame f;
+static struct collect ids;
 
 static void path_of(char *ret, size_t size, const char *file)
 {
@@ -88,6 +90,7 @@ static void open_watch(void)
 static int set_up(void **state)
 {
 	(void)state;
+	ids.next_id = 1000;
 	snprintf(parent, sizeof(parent), "/tmp/spotter-marks-XXXXXX");
 	if (!mkdtemp(parent))
 		return -1;
@@ -127,7 +130,7 @@ static void test_reads_all(void **state)
 	ring_put(r, MARK_STEP, 0, UINT64_MAX, NAN, t + 5);
 	begin_frame();
 	life(LIFE_BORN, 1);
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 6);
 	assert_int_equal(f.marks.v[0].type, SAID_SOURCE);
 	assert_string_equal(frame_text(&f, f.marks.v[0].name), "torch");
@@ -141,12 +144,12 @@ static void test_reads_all(void **state)
 	assert_int_equal(f.events.n, 0);
 	/* Once, and then what is new. */
 	begin_frame();
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 0);
 	ring_put(r, MARK_STEP, 0, 8, 0.25, t);                   /* earlier than the last */
 	ring_put(r, MARK_STEP, 0, 9, 0.25, t + 3600 * NS_PER_S); /* and an hour from now */
 	begin_frame();
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 2);
 	assert_int_equal(f.marks.v[0].t_ns, t + 5);
 	assert_true(f.marks.v[1].t_ns >= t + 5 && f.marks.v[1].t_ns <= clock_mono_ns());
@@ -162,12 +165,12 @@ static void test_later_ones_are_found(void **state)
 	begin_frame();
 	life(LIFE_BORN, 1);
 	life(LIFE_BORN, 2);
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	r = ring_of(1);
 	ring_put(r, MARK_STEP, 0, 1, 0, clock_mono_ns());
 	usleep(260000); /* it looks four times a second */
 	begin_frame();
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 1);
 	ring_close(r);
 	/* The last look finds what is there, also of who has just ended. */
@@ -176,7 +179,7 @@ static void test_later_ones_are_found(void **state)
 	ring_close(r);
 	begin_frame();
 	life(LIFE_GONE, 2);
-	mark_watch_tick(watch, &f, true);
+	mark_watch_tick(watch, &ids, &f, true);
 	assert_int_equal(f.marks.n, 1);
 	assert_int_equal(f.marks.v[0].entity, 102);
 }
@@ -196,7 +199,7 @@ static void test_world(void **state)
 	ring_put(r, MARK_STEP, 0, 1, 0, clock_mono_ns());
 	begin_frame();
 	life(LIFE_BORN, 1);
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 2);
 	assert_int_equal(f.marks.v[0].type, SAID_SETTING);
 	assert_string_equal(frame_text(&f, f.marks.v[0].name), "world_size");
@@ -204,7 +207,7 @@ static void test_world(void **state)
 	assert_int_equal(f.marks.v[1].type, SAID_STEP);
 	ring_put(r, MARK_STEP, 0, 2, 0, clock_mono_ns());
 	begin_frame();
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 1);
 	ring_close(r);
 }
@@ -219,7 +222,7 @@ static void test_lost(void **state)
 	open_watch();
 	begin_frame();
 	life(LIFE_BORN, 1);
-	mark_watch_tick(watch, &f, true);
+	mark_watch_tick(watch, &ids, &f, true);
 	assert_int_equal(f.marks.v[0].type, SAID_LOST);
 	assert_int_equal(f.marks.v[0].number, 100);
 	assert_int_equal(f.marks.v[1].number, 101);
@@ -228,7 +231,7 @@ static void test_lost(void **state)
 	assert_int_equal(f.events.v[0].entity, 101);
 	assert_true(f.events.v[0].value == 100);
 	begin_frame();
-	mark_watch_tick(watch, &f, true);
+	mark_watch_tick(watch, &ids, &f, true);
 	assert_int_equal(f.events.n, 0); /* said once */
 	ring_close(r);
 }
@@ -255,7 +258,7 @@ static void test_bounded(void **state)
 	for (int i = 1; i <= 6; i++)
 		life(LIFE_BORN, i);
 	for (int i = 0; i < 6 && n < 6 * RING_SLOTS; i++) {
-		mark_watch_tick(watch, &f, false);
+		mark_watch_tick(watch, &ids, &f, false);
 		assert_in_range(f.marks.n, RING_SLOTS, 2 * RING_SLOTS);
 		n += f.marks.n;
 		begin_frame();
@@ -271,11 +274,52 @@ static void test_last_takes_all(void **state)
 	begin_frame();
 	for (int n = 1; n <= 6; n++)
 		life(LIFE_BORN, n);
-	mark_watch_tick(watch, &f, true);
+	mark_watch_tick(watch, &ids, &f, true);
 	assert_int_equal(f.marks.n, 6 * RING_SLOTS);
 }
 
 /* Whoever is not of the job waits for two seconds; who ended leaves no file. */
+/* Whether the frame tells of a process that came and went, with these numbers. */
+static bool tells_of_unseen(uint32_t id, int n)
+{
+	bool born = false, gone = false;
+
+	for (size_t i = 0; i < f.lives.n; i++) {
+		const struct life *l = &f.lives.v[i];
+
+		if (l->id != id || l->key != PID + n || l->kind != ENTITY_PROC)
+			continue;
+		born |= l->change == LIFE_BORN && l->parent == ID_JOB &&
+			l->start_ns == (TICKS + n) * 10 * NS_PER_MS;
+		gone |= born && l->change == LIFE_GONE;
+	}
+	return born && gone;
+}
+
+/* A process that nobody saw, and one that lives but is none of the job's. */
+static void test_the_last_of_unseen_ones(void **state)
+{
+	struct ring *unseen = ring_of(1), *alive = ring_create(folder);
+
+	(void)state;
+	assert_non_null(alive);
+	ring_put(unseen, MARK_STEP, 0, 20, 0, clock_mono_ns());
+	ring_put(alive, MARK_STEP, 0, 7, 0, clock_mono_ns());
+	open_watch();
+	begin_frame();
+	mark_watch_tick(watch, &ids, &f, false);
+	assert_int_equal(f.marks.n, 0); /* it may be told of yet */
+	begin_frame();
+	mark_watch_tick(watch, &ids, &f, true);
+	assert_int_equal(f.marks.n, 1);
+	assert_int_equal(f.marks.v[0].number, 20);
+	assert_int_equal(f.marks.v[0].entity, 1000);
+	assert_true(tells_of_unseen(1000, 1));
+	assert_int_equal(ids.next_id, 1001);
+	ring_close(unseen);
+	ring_close(alive);
+}
+
 static void test_strangers_and_the_ended(void **state)
 {
 	struct ring *late = ring_of(1), *never = ring_of(2), *ended = ring_of(3);
@@ -292,25 +336,28 @@ static void test_strangers_and_the_ended(void **state)
 	frame_life(&f, /* the pid of 4, but not its start */
 		   &(struct life){ .id = 104, .kind = ENTITY_PROC, .key = PID + 4, .start_ns = 1 },
 		   "other", NULL);
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 1);
 	assert_int_equal(f.marks.v[0].number, 3);
 	begin_frame();
 	life(LIFE_GONE, 3);
 	life(LIFE_BORN, 1);
-	mark_watch_tick(watch, &f, false);
+	mark_watch_tick(watch, &ids, &f, false);
 	assert_int_equal(f.marks.n, 1);
 	assert_int_equal(f.marks.v[0].number, 1);
 	usleep(2100000);
-	for (int i = 0; i < 2; i++) {
-		begin_frame();
-		life(LIFE_BORN, 2); /* too late */
-		mark_watch_tick(watch, &f, false);
-		assert_true(i == 0 || f.marks.n == 0);
-	}
-	assert_true(has_ring(1));
+	begin_frame();
+	life(LIFE_BORN, 2); /* late, but not too late */
+	mark_watch_tick(watch, &ids, &f, false);
+	assert_int_equal(f.marks.n, 2);
+	for (size_t i = 0; i < 2; i++) /* that of 4 has nobody else: its process ended unseen */
+		assert_int_equal(f.marks.v[i].entity, f.marks.v[i].number == 2 ? 102 : 1000);
+	assert_true(tells_of_unseen(1000, 4));
+	begin_frame();
+	mark_watch_tick(watch, &ids, &f, false);
+	assert_int_equal(f.marks.n, 0);
+	assert_true(has_ring(1) && has_ring(2) && has_ring(4));
 	assert_false(has_ring(3));
-	assert_false(has_ring(4)); /* nobody of that number is alive */
 	ring_close(late);
 	ring_close(never);
 	ring_close(ended);
@@ -344,7 +391,7 @@ static void test_garbage(void **state)
 	for (int i = 0; i < 2; i++) {
 		begin_frame();
 		life(LIFE_BORN, 1);
-		mark_watch_tick(watch, &f, true);
+		mark_watch_tick(watch, &ids, &f, true);
 		assert_int_equal(f.marks.n, 0);
 	}
 	mark_watch_close(watch);
@@ -454,6 +501,7 @@ int main(void)
 		EACH(test_world),
 		EACH(test_last_takes_all),
 		EACH(test_strangers_and_the_ended),
+		EACH(test_the_last_of_unseen_ones),
 		EACH(test_garbage),
 		EACH(test_close_removes),
 		EACH(test_none),
