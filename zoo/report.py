@@ -33,6 +33,7 @@ def scores(result):
               ("right for good after, median", lambda g: seconds(g["stable"]["median"])),
               ("right for good after, 90th percentile", lambda g: seconds(g["stable"]["p90"])),
               ("names the line", lambda g: cell(g["place"])),
+              ("... or has it in its evidence", lambda g: cell(g["named"])),
               ("nothing found, and said 'cannot tell'", lambda g: cell(g["abstained"])),
               ("several causes: all named", lambda g: cell(g["all_named"])),
               ("gain: median error", lambda g: percent(g["gain"]["median"])),

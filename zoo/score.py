@@ -2,6 +2,7 @@
 """Scores stored records: what `spotter why` says, against what is true. Nothing is run again, so it takes seconds."""
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -37,11 +38,24 @@ def finding(verdict, causes, kind):
     return next((f for f in rows if f["cause"] in causes), None)
 
 
+def line_said(case, found):
+    """Whether any line of what is said of it is a marked one: its own, its callers', or one of its evidence."""
+    if located(case, found) is not False:
+        return located(case, found)
+    lines = [(file, int(line)) for e in (found or {}).get("evidence", ())
+             for file, line in re.findall(r"([\w.-]+\.\w+):(\d+)", e["text"])]
+    return any(points_at(case, {"file": file, "line": line}) for file, line in lines)
+
+
 def located(case, found):
-    """Whether it names a marked line; None where no line is to be named."""
+    """Whether it names a marked line, or as one that calls the hot one; None where no line is to be named."""
     if not case.marks:
         return None
     where = (found or {}).get("where") or {}
+    return any(points_at(case, w) for w in (where, *where.get("callers", ())))
+
+
+def points_at(case, where):
     file, line = Path(where.get("file") or "").name, where.get("line") or -99
     return any(Path(f).name == file and abs(n - line) <= NEAR for f, n in case.places())
 
@@ -67,7 +81,7 @@ def judge(case, verdict):
         row["top3"] = bool(found)
     if not row["top1"] and not first:
         row["abstained"] = any(c["cause"] in case.causes for c in verdict.get("cannot_tell", []))
-    row["place"] = located(case, found)
+    row["place"], row["named"] = located(case, found), line_said(case, found)
     if case.also:
         row["all_named"] = all(c in three for c in case.also)
     if found and "gain" in found:
@@ -121,7 +135,7 @@ def summary(table, rows):
     return {"records": len(rows), "alarms": counted(healthy, "alarm"),
             "parts": counted([{"alarm": a} for r in healthy for a in r.get("parts", [])], "alarm"),
             "stable": {"of": len(stable), "median": quantile(stable, 0.5), "p90": quantile(stable, 0.9)},
-            **{key: counted(ill, key) for key in ("top1", "top3", "place", "abstained", "all_named")},
+            **{key: counted(ill, key) for key in ("top1", "top3", "place", "named", "abstained", "all_named")},
             "gain": gain_score([r for r in ill if r not in full]), "gain_cores_full": gain_score(full)}
 
 

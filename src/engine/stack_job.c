@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "engine/stack_lead.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,26 +104,6 @@ static struct stack_proc *proc_of(const struct stack_job *j, uint32_t entity)
 	return map_get(&j->by_entity, entity, &at) ? j->procs.v[at] : NULL;
 }
 
-/* Who leads may change with every birth and end. */
-static void find_leaders(struct stack_job *j)
-{
-	for (size_t i = 0; i < j->procs.n; i++)
-		j->procs.v[i]->children = 0;
-	for (size_t i = 0; i < j->procs.n; i++) {
-		struct stack_proc *parent = proc_of(j, j->procs.v[i]->parent);
-
-		if (parent)
-			parent->children++;
-	}
-	j->followers = 0;
-	for (size_t i = 0; i < j->procs.n; i++) {
-		struct stack_proc *p = j->procs.v[i];
-
-		p->leads = p->children > 0 || !proc_of(j, p->parent);
-		j->followers += !p->leads;
-	}
-}
-
 static void proc_try_at(struct stack_proc *p, int64_t at_ns)
 {
 	p->again_ns = FIRST_TRY_MS * NS_PER_MS;
@@ -169,7 +150,7 @@ static void proc_add(struct stack_job *j, const struct life *l, int64_t wall_ns,
 		p->wait = NULL;
 	open_native(j, p);
 	j->pids_changed = true;
-	find_leaders(j);
+	stack_lead_find(j);
 }
 
 static void count_gone(struct stack_job *j, const struct py_process *py)
@@ -203,7 +184,7 @@ static void proc_drop(struct stack_job *j, struct stack_proc *p)
 	}
 	proc_free(p);
 	j->pids_changed = true;
-	find_leaders(j);
+	stack_lead_find(j);
 }
 
 void stack_job_unlearn(struct stack_job *j, struct stack_proc *p)

@@ -78,7 +78,9 @@ struct stack_proc {
 	int64_t period_ns; /* between two looks at it, on average */
 	int64_t cpu_ns;    /* of its clock at the last look; -1: none yet */
 	bool gone, refused;
-	bool leads; /* the first of the job, or a parent in it: looked at every time */
+	bool leads;          /* looked at every time (stack_lead.c) */
+	bool rests;          /* in the last second it did nothing */
+	int64_t cpu_then_ns; /* of its clock when that was last asked */
 	unsigned children;
 	unsigned looks;  /* at its Python: the first few come at once, it may not live long */
 	bool asked_perf; /* whether its first thread may be sampled was tried */
@@ -113,6 +115,7 @@ struct stack_job {
 	 * looked at every `stride` times. */
 	unsigned stride, turn;
 	size_t followers;
+	int64_t lead_ns; /* when it was last asked who does anything */
 	int64_t swept_ns;
 	struct stack_purse purse; /* for finding interpreters */
 };

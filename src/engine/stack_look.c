@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engine/stack_callers.h"
+#include "engine/stack_lead.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -362,6 +363,7 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 
 	j->turn++;
 	j->asked = false;
+	stack_lead_watch(j, now_ns);
 	if (j->pids_changed)
 		tell_pids(j);
 	for (size_t i = 0; i < j->procs.n; i++) {

@@ -117,6 +117,11 @@ void activity_done(struct activity *a);
 bool activity_imports(const struct place *p);
 /* Of the interpreter, of installed packages, of no file at all: nothing the user wrote. */
 bool place_is_library(const struct place *p);
+/* A number for a function of a book: its texts are each once, so their addresses tell functions apart. Comprehensions and
+ * generator expressions ("pairs.<locals>.<listcomp>", before Python 3.12) belong to the function they stand in. */
+uint64_t place_function(const struct place *p);
+/* The name of that function, safe to show. */
+void place_function_name(const struct place *p, char *buf, size_t size);
 /* Samples of a binomial share: half the width of its 95 % interval (Wilson), at least what one sample is
  * worth. For facts with intervals. */
 double activity_error(double share, double samples);

@@ -10,7 +10,7 @@
 extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
     oom_facts, storage_facts, overhead_facts, gpu_facts, gpu_clock_facts, gpu_memory_facts,
     gpu_fault_facts, gpu_busy_facts, gpu_job_facts, time_facts, consumer_facts, loader_facts,
-    preprocess_facts, written_facts, gil_facts, stages_facts, doing_facts, ranks_facts,
+    preprocess_facts, written_facts, gil_facts, stages_facts, doing_facts, glue_facts, ranks_facts,
     spinning_facts;
 extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
     thread_oversubscription_rule, gpu_lost_rule, not_on_gpu_rule, idle_gpus_rule,
@@ -51,6 +51,7 @@ const struct fact_source *const fact_sources[] = {
 	&stages_facts,
 	&gil_facts,
 	&doing_facts,
+	&glue_facts,
 	&ranks_facts,
 	&death_facts,
 	&start_facts,

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "explain/callers.h"
 #include "explain/cause.h"
 #include "explain/fact.h"
 #include "explain/ledger/ledger.h"
@@ -172,7 +173,8 @@ static int level_of_stacks(const struct scene *s)
 	return level;
 }
 
-/* The last that the recorder wrote down of a process: what it could read, and why not more. */
+/* The last that the recorder wrote down of a process: what it could read, and why not more. Who could be read once was not
+ * refused: at its end nobody can be. */
 static const struct window_event *told_of(const struct scene *s, uint32_t process)
 {
 	const struct window_event *e, *found = NULL;
@@ -180,7 +182,8 @@ static const struct window_event *told_of(const struct scene *s, uint32_t proces
 
 	e = s->whole->ops->events(s->whole->src, &n);
 	for (size_t i = 0; i < n && e[i].t_ns <= s->whole->to_ns; i++)
-		if (e[i].kind == EVENT_STACKS && e[i].entity == process && e[i].text)
+		if (e[i].kind == EVENT_STACKS && e[i].entity == process && e[i].text &&
+		    !(found && found->value >= 2 && e[i].value < 2))
 			found = &e[i];
 	return found;
 }
@@ -339,6 +342,10 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 		r = ask(rules[i], s, f, v);
 	rank(v->findings.v, v->findings.n);
 	rank(v->notes.v, v->notes.n);
+	for (size_t i = 0; i < v->findings.n; i++)
+		callers_tell(s, &v->findings.v[i]);
+	for (size_t i = 0; i < v->notes.n; i++)
+		callers_tell(s, &v->notes.v[i]);
 	together(v, f);
 	v->healthy = v->findings.n == 0;
 	v->judged = true;

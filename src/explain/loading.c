@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "base/text.h"
+#include "explain/activity.h"
 #include "explain/pipeline.h"
 #include "model/stacks.h"
 
@@ -24,6 +25,22 @@ double loading_gpu_floor(const struct facts *f, enum loading_case c)
 	double busy = fact_or(f, FACT_GPU_BUSY, 0);
 
 	return busy < gpu_used_least ? fmax(busy, 0) : fmin(1, busy / gpu_filled[c]);
+}
+
+static const double supply_wait_least =
+    0.05; /* of the training's time: below it nobody waits for the loader */
+
+double loading_supply_floor(const struct facts *f, enum loading_case c)
+{
+	const struct fact *idle = &f->v[FACT_LOADER_IDLE];
+	double spare = c == LOADING_BEST    ? idle->high
+		       : c == LOADING_WORST ? idle->low
+					    : idle->value;
+
+	if (!idle->known || fact_or(f, FACT_LOADER_WORKERS, 0) < loading_workers_least ||
+	    fact_or(f, FACT_TIME_DATA_WAIT, 0) < supply_wait_least)
+		return 0;
+	return fmin(1, fmax(0, 1 - spare));
 }
 
 /* Where the cores are the bound it is off by this: who is put off by whom is not modelled. Measured with
@@ -326,7 +343,7 @@ void loading_because_place(struct finding *x, const struct facts *f, const char 
 
 	if (!p)
 		return;
-	text_safe_copy(function, sizeof(function), p->function);
+	place_function_name(p, function, sizeof(function));
 	rule_because(x, f, FACT_LOAD_PLACE, "%s in %s (%s), hottest at %s", what, function,
 		     num_percent(at->value, share, sizeof(share)), at->text);
 }

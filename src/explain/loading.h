@@ -21,6 +21,9 @@ enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 /* Least share of the present time that the GPU leaves: what it is busy now, and the gaps that a GPU has which is
  * what a training waits for. */
 double loading_gpu_floor(const struct facts *f, enum loading_case c);
+/* Least share of the present time that a loader leaves which is waited for: what its workers have to do now they have to do
+ * then, whatever the training thread is spared. 0: nobody waits for it. */
+double loading_supply_floor(const struct facts *f, enum loading_case c);
 /* Cores that helping threads of math libraries spin away (cores.spinning); 0 where that is not known. */
 double loading_cores_spinning(const struct facts *f);
 /* Evidence: the cores that are free, and those that are spun away. */

@@ -247,6 +247,17 @@ static void put_where(struct json *j, const struct finding *x)
 	if (x->where.line > 0)
 		json_key_int(j, "line", x->where.line);
 	json_key_str(j, "function", x->where.function[0] ? x->where.function : NULL);
+	if (x->where.n_callers)
+		json_key_begin(j, "callers", '[');
+	for (size_t i = 0; i < x->where.n_callers; i++) {
+		json_begin(j, '{');
+		json_key_str(j, "file", x->where.callers[i].file);
+		json_key_int(j, "line", x->where.callers[i].line);
+		json_key_str(j, "function", x->where.callers[i].function);
+		json_end(j, '}');
+	}
+	if (x->where.n_callers)
+		json_end(j, ']');
 	if (x->where.guess)
 		json_key_bool(j, "guess", true);
 	json_end(j, '}');

@@ -64,6 +64,13 @@ static void put_where(struct buf *out, const struct finding *x)
 		buf_str(out, " in ");
 		put_code(out, x->where.function);
 	}
+	for (size_t i = 0; i < x->where.n_callers; i++) {
+		auto_done(buf) struct buf place = { 0 };
+
+		buf_printf(&place, "%s:%d", x->where.callers[i].file, x->where.callers[i].line);
+		buf_str(out, i ? " from " : ", called at ");
+		put_code(out, buf_text(&place));
+	}
 }
 
 static void put_finding(struct buf *out, const char *what, const struct finding *x)

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "explain/page.h"
 #include "explain/render.h"
+#include "model/stack_text.h"
 
 #include <math.h>
 #include <signal.h>
@@ -212,25 +213,35 @@ static void put_evidence(struct page *p, const struct finding *x, unsigned light
 	buf_done(&b);
 }
 
+/* ", called at hooks.py:57 from train.py:120" */
+static void put_callers(const struct finding *x, char *buf, size_t size)
+{
+	for (size_t i = 0, n = 0; i < x->where.n_callers && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s:%d", i ? " from " : ", called at ",
+				      stack_short_file(x->where.callers[i].file),
+				      x->where.callers[i].line);
+}
+
 /* Where in the program: "train.py:41, in decode"; unless the title says it. */
 static void put_at(struct page *p, const struct finding *x, unsigned weight)
 {
 	const char *file = strrchr(x->where.file, '/'), *said;
-	char place[320], line[24] = "";
+	char place[320], line[24] = "", caller[700] = "";
 
 	if (!x->where.file[0] && !x->where.function[0])
 		return;
 	if (x->where.line > 0)
 		snprintf(line, sizeof(line), ":%d", x->where.line);
 	snprintf(place, sizeof(place), "%s%s", file ? file + 1 : x->where.file, line);
-	said = x->where.file[0] ? strstr(x->title, place) : NULL;
+	put_callers(x, caller, sizeof(caller));
+	said = x->where.file[0] && !caller[0] ? strstr(x->title, place) : NULL;
 	/* "x.py:4" is not said by "x.py:41" */
 	if (said && !(line[0] && strchr("0123456789", said[strlen(place)]) && said[strlen(place)]))
 		return;
-	page_add(p, weight, PAGE_PLAIN, "At", "%s%s%s%s%s", x->where.file,
+	page_add(p, weight, PAGE_PLAIN, "At", "%s%s%s%s%s%s", x->where.file,
 		 x->where.file[0] ? line : "",
 		 x->where.file[0] && x->where.function[0] ? ", in " : "", x->where.function,
-		 x->where.guess ? " (a guess)" : "");
+		 x->where.guess ? " (a guess)" : "", caller);
 }
 
 /* Title of the note that says what the limit is, or NULL. */

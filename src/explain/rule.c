@@ -2,6 +2,7 @@
 #include "explain/rule.h"
 
 #include "base/text.h"
+#include "explain/activity.h"
 #include "model/stacks.h"
 
 #include <math.h>
@@ -48,9 +49,12 @@ void rule_where(struct finding *x, const struct facts *f, enum fact_id id)
 		return;
 	text_safe_copy(x->where.file, sizeof(x->where.file), p->file);
 	/* what a line does stands where its function would be */
-	text_safe_copy(x->where.function, sizeof(x->where.function),
-		       p->kind == PLACE_DOES ? "" : p->function);
+	if (p->kind == PLACE_DOES)
+		x->where.function[0] = '\0';
+	else
+		place_function_name(p, x->where.function, sizeof(x->where.function));
 	x->where.line = p->line > 0 ? p->line : 0;
+	x->where.place = f->v[id].place;
 }
 
 void rule_where_ended(struct finding *x, const struct facts *f)

@@ -38,7 +38,7 @@ static double then(const struct stall *s, const struct facts *f, enum loading_ca
 	/* Between pauses it runs as it will without them, with the GPU as busy as it is there. */
 	if (s->pauses && c == LOADING_LIKELY)
 		return fmax(left, fmin(fact_or(f, FACT_GPU_BUSY, 0), 1));
-	return stall_then(f, c, share);
+	return fmax(stall_then(f, c, share), s->repeats ? 0 : loading_supply_floor(f, c));
 }
 
 const char *stall_next(const struct facts *f, double then)

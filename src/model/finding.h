@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { FINDING_EVIDENCE = 8 };
 
@@ -20,6 +21,8 @@ struct evidence {
 	const char *unit; /* static */
 };
 
+enum { FINDING_CALLERS = 3 };
+
 struct finding {
 	const char *cause, *family; /* public ids, static: DESIGN "Causes" */
 	char title[160];
@@ -27,8 +30,16 @@ struct finding {
 	double confidence; /* 0..1 */
 	struct {
 		char file[200], function[100];
-		int line;   /* 0: unknown */
-		bool guess; /* nobody saw it: by what the source looks like */
+		int line;       /* 0: unknown */
+		bool guess;     /* nobody saw it: by what the source looks like */
+		uint32_t place; /* in the book of stacks it was found in, 0: none */
+		/* The lines of the program through which that function is mostly called, innermost first, up to the
+		 * loop. */
+		struct finding_caller {
+			char file[200], function[100];
+			int line;
+		} callers[FINDING_CALLERS];
+		size_t n_callers;
 	} where;
 	struct evidence evidence[FINDING_EVIDENCE];
 	size_t n_evidence;

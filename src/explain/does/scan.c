@@ -26,7 +26,9 @@ enum sign {
 	SIGN_GIVES = 1 << 10,    /* gives back a value */
 	SIGN_RESTORES = 1 << 11, /* gives the model its state back */
 	SIGN_SPLITS = 1 << 12,   /* takes text apart */
-	SIGN_LOOKS_UP = 1 << 13  /* in a vocabulary */
+	SIGN_LOOKS_UP = 1 << 13, /* in a vocabulary */
+	SIGN_WEIGHTS = 1 << 14,  /* goes over the model's weights, for whatever it is */
+	SIGN_RAW = 1 << 15       /* their bytes as they are */
 };
 
 static const struct {
@@ -48,7 +50,9 @@ static const struct {
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
 	  "unicodedata.|.translate(|.splitlines(|.partition(" },
 	{ SIGN_LOOKS_UP, "vocab|stoi|merges|word2|w2i|token|lexicon|bpe|pieces" },
-	{ SIGN_STATE, "state_dict()|get_weights(|.parameters()|named_parameters(" },
+	{ SIGN_STATE, "state_dict()|get_weights(" },
+	{ SIGN_WEIGHTS, ".parameters()|named_parameters(" },
+	{ SIGN_RAW, "tobytes(|memoryview(|struct.pack(" },
 	{ SIGN_SAVES | SIGN_WRITES, "torch.save(|pickle.dump(|np.save(|np.savez|numpy.save|joblib."
 				    "dump(|.tofile(|save_file(|save_pretrained(|"
 				    "marshal.dump(|.save_weights(|save_model(|save_parameters(" },
@@ -252,8 +256,9 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 	}
 	if (!def || k->signs & SIGN_LEARNS || is_outer(x, b))
 		return false;
+	/* weights that become text are looked at: norms, histograms, a summary */
 	if (has(k, SIGN_WRITES, SIGN_READS | SIGN_RESTORES) && !k->yields &&
-	    k->signs & (SIGN_SAVES | SIGN_STATE)) {
+	    (k->signs & (SIGN_SAVES | SIGN_STATE) || has(k, SIGN_WEIGHTS | SIGN_RAW, 0))) {
 		*ret = DOES_SAVE;
 		return true;
 	}

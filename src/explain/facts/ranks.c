@@ -119,6 +119,17 @@ static void place_of(const struct activity *a, const struct ranks *r, const stru
 	heat_done(&h);
 }
 
+/* Who waits for workers is late for what those do. Only the critical rank's are known by line. */
+static void place_in_workers(const struct activity *a, const struct rank *late, struct facts *f)
+{
+	const struct fact *load = &f->v[FACT_LOAD_PLACE];
+
+	if (a->critical >= 0 && a->threads.v[a->critical].process == late->process && load->known &&
+	    load->place && load->value >= 0.5 &&
+	    fact_or(f, FACT_TIME_DATA_WAIT, 0) > fact_or(f, FACT_TIME_DATA_LOAD, 0))
+		fact_set_place(f, FACT_RANKS_DATA_LATE, load->place);
+}
+
 /* How far a rank is from the mean of the others by chance alone: with two ranks at 95 %. Of many one is far off
  * more easily, and it is the one that is farthest: z of Bonferroni's interval is about sqrt(1.96^2 + 2 ln n),
  * within 4 % up to a thousand ranks. */
@@ -161,6 +172,7 @@ static void late(const struct activity *a, const struct ranks *r, struct facts *
 	set_name(f, FACT_RANKS_DATA, d.top);
 	set_late(f, FACT_RANKS_DATA_LATE, d.most - d.others, error_of(r, d.top));
 	place_of(a, r, d.top, ROW_DATA, f, FACT_RANKS_DATA_LATE);
+	place_in_workers(a, d.top, f);
 	fact_set(f, FACT_RANKS_DATA_NEXT, d.most - d.next);
 	fact_set(f, FACT_RANKS_DATA_AWAITED, waits);
 }

@@ -139,21 +139,36 @@ bool line_updates_arrays(const char *text)
 	if (adds_at(text))
 		return true;
 	/* "count += 1" is what any program has */
-	return at &&
-	       (line_has_arrays(at) || (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));
+	return at && (line_descends(text) || line_has_arrays(at) ||
+		      (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));
 }
 
-/* "lr * g", "0.01 * np.dot(x, d)", "self.lr * 50 * g": what a rate is multiplied with. */
-static bool begins_with_rate(const char *right)
+/* "lr * g", "0.01 * np.dot(x, d)", "self.lr * 50 * g", "1e-3 * g": what a rate is multiplied with; NULL: no rate. */
+static const char *behind_rate(const char *right)
 {
-	size_t n = strspn(right, " (-");
+	size_t n = 0;
 
-	right += n;
-	n = 0;
-	while (is_name(right[n]) || right[n] == '.')
+	right += strspn(right, " (-");
+	while (is_name(right[n]) || right[n] == '.' ||
+	       (n && right[n] == '-' && isdigit((unsigned char)right[0]) &&
+		(right[n - 1] == 'e' || right[n - 1] == 'E')))
 		n++;
-	return n > 0 && right[n + strspn(right + n, " ")] == '*' &&
-	       right[n + strspn(right + n, " ") + 1] != '*';
+	if (!n)
+		return NULL;
+	right += n + strspn(right + n, " ");
+	return right[0] == '*' && right[1] != '*' ? right + 1 + strspn(right + 1, " (") : NULL;
+}
+
+/* "g", "g1", "gw", "self.grad_w", "grads[i]": by its name a gradient. */
+static bool names_gradient(const char *text)
+{
+	const char *name = text;
+	size_t n = 0;
+
+	for (; is_name(text[n]) || text[n] == '.'; n++)
+		name = text[n] == '.' ? text + n + 1 : name;
+	n -= (size_t)(name - text);
+	return (n > 0 && n <= 2 && name[0] == 'g') || strncmp(name, "grad", 4) == 0;
 }
 
 static bool names_rate(const char *text)
@@ -171,9 +186,11 @@ static bool names_rate(const char *text)
 bool line_descends(const char *text)
 {
 	const char *at = update_at(text), *name;
+	const char *what = at ? behind_rate(at + 2) : NULL;
 	size_t n;
 
-	if (!at || *at != '-' || !begins_with_rate(at + 2))
+	/* up the gradient of a reward; but "x += dt * v" is a simulation */
+	if (!what || (*at == '+' && !names_gradient(what)))
 		return false;
 	/* a filter takes a part of itself away: y[1:] -= 0.97 * y[:-1] */
 	name = line_updated(text, &n);

@@ -5,7 +5,8 @@
  * gains, and whether the training bears it, only a try can tell.
  *
  * Or, without a GPU: a step of a framework takes less than 0.7 ms, and nothing but the framework's code. That is what
- * calls cost, whatever they compute: with four times the batch a step takes little longer.
+ * calls cost, whatever they compute: with four times the batch a step takes little longer. A deep model has more calls in
+ * a step; there the native code tells: a fifth of it and more is calling, not computing.
  *
  * Not to be taken for it: a training that waits for data (a larger batch waits longer), and frameworks that
  * take all memory at once (their use says nothing; then it is not said).
@@ -23,9 +24,23 @@ static const double dispatch_least = 0.3, data_most = 0.1; /* of the training th
 /* A call of a framework costs 2 to 10 us, and a step of the smallest model with its gradients and its optimizer some
  * fifty of them. */
 static const double step_most = 0.7e-3;
+/* With more calls in a step, if that is what they cost. */
+static const double deep_most = 50e-3, glue_least = 0.2;
 static const double some_least = 0.05, calls_least = 0.7; /* of the training thread's time */
 static const double fixed_likely = 0.67,
 		    fixed_least = 0.25; /* of a step: what does not grow with the batch */
+
+/* A step that is longer, for it has more calls. */
+static enum answer many_calls(const struct facts *f, struct opinion *o)
+{
+	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o),
+				   answer_not(rule_at_least(f, FACT_STEP_SECONDS, deep_most, o)));
+
+	if (r != ANSWER_YES)
+		return r;
+	r = rule_at_least(f, FACT_DISPATCH_GLUE, glue_least, o);
+	return r == ANSWER_YES && f->v[FACT_DISPATCH_GLUE].low < glue_least ? ANSWER_NO : r;
+}
 
 static enum answer on_cpu(const struct facts *f, struct opinion *o)
 {
@@ -33,7 +48,11 @@ static enum answer on_cpu(const struct facts *f, struct opinion *o)
 	/* without steps nothing can be said of any framework, however much of the time it has */
 	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, some_least, o),
 				   answer_not(rule_at_least(f, FACT_STEP_SECONDS, step_most, o)));
+	bool deep = r == ANSWER_NO && f->v[FACT_TIME_DISPATCH].value >= some_least;
 	char a[24];
+
+	if (deep)
+		r = many_calls(f, o);
 
 	if (r == ANSWER_YES)
 		r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o),
@@ -48,6 +67,10 @@ static enum answer on_cpu(const struct facts *f, struct opinion *o)
 		     num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a)));
 	rule_because(x, f, FACT_TIME_DISPATCH, "%s of the time of %s is framework code",
 		     num_percent(f->v[FACT_TIME_DISPATCH].value, a, sizeof(a)), loading_thread(f));
+	if (deep)
+		rule_because(x, f, FACT_DISPATCH_GLUE,
+			     "%s of its native code is calling, not computing",
+			     num_percent(f->v[FACT_DISPATCH_GLUE].value, a, sizeof(a)));
 	snprintf(x->fix, sizeof(x->fix),
 		 "four times the batch size (the learning rate may have to follow), or compile the "
 		 "step");

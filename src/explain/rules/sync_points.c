@@ -5,7 +5,7 @@
  *
  * Not to be taken for it: a device that is busy all the time: there the wait only shows how long it works, and
  * without it the training would wait elsewhere; a device that is idle because the training waits for data, saves,
- * logs or the like.
+ * logs or the like. Data that the thread loads itself is host work like any other: it would overlap as well.
  *
  * Gain: what training thread and device do would overlap: the longer of both, instead of their sum. So not the
  * wait itself is won but the time the device is idle, at most, less what it is so for something else.
@@ -19,6 +19,10 @@
 #include <stdio.h>
 
 static const double wait_least = 0.10, idle_least = 0.13, other_most = 0.5, comm_least = 0.05;
+/* Of what is loaded in the same thread: it holds up what would overlap, for it comes all at once. */
+static const double load_in_the_way = 0.3;
+/* Of the waiting: with more to load, that is what is to be mended. */
+static const double load_most = 2;
 /* Of the work of its own: what is done where the value is read; and that work, as loop_overhead has it. */
 static const double for_own_least = 0.6, own_least = 0.1;
 
@@ -34,7 +38,8 @@ enum { OTHERS = sizeof(others) / sizeof(others[0]) };
  * in the midst of anything, workers are started while data is waited for, a checkpoint may wait for other ranks. */
 static double about_others(const struct facts *f)
 {
-	double data = f->v[FACT_TIME_DATA_WAIT].value + f->v[FACT_TIME_DATA_LOAD].value;
+	double data = f->v[FACT_TIME_DATA_WAIT].value +
+		      fmin(f->v[FACT_TIME_DATA_LOAD].value, f->v[FACT_DOING_START_WORKERS].value);
 	double rest = f->v[FACT_DOING_CHECKPOINT].value + f->v[FACT_DOING_LOG].value;
 
 	rest = fmax(rest, f->v[FACT_TIME_COMM_WAIT].value);
@@ -44,11 +49,17 @@ static double about_others(const struct facts *f)
 		    fmax(f->v[FACT_DOING_START_WORKERS].value, f->v[FACT_DOING_GC].value));
 }
 
+/* The device and the loader have to do what they do now. */
+static double left(const struct facts *f, enum loading_case c, double share)
+{
+	return fmax(stall_then(f, c, fmax(share, 0)), loading_supply_floor(f, c));
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *w = &f->v[FACT_DOING_READ_BACK];
-	double idle;
+	double idle, load = f->v[FACT_TIME_DATA_LOAD].value;
 	char a[24];
 	enum answer r = answer_and(rule_at_least(f, FACT_DOING_READ_BACK, wait_least, o),
 				   rule_at_least(f, FACT_DEVICE_IDLE, idle_least, o));
@@ -62,7 +73,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return r;
 	/* While the device is idle the training mostly waits for data, say: that is what to fix. */
 	idle = f->v[FACT_DEVICE_IDLE].value;
-	if (about_others(f) > other_most * idle)
+	if (about_others(f) > other_most * idle || load > load_most * w->value)
 		return ANSWER_NO;
 	num_percent(w->value, a, sizeof(a));
 	rule_where(x, f, FACT_DOING_READ_BACK);
@@ -77,9 +88,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 "keep values on the GPU and read them every so many steps (loss.detach(), add up, "
 		 "then one .item())");
 	snprintf(x->edit, sizeof(x->edit), "total += loss.detach()  # total.item() every 50 steps");
-	rule_gain_of_time(x, stall_then(f, LOADING_BEST, w->high),
-			  stall_then(f, LOADING_LIKELY, w->value * 0.9),
-			  stall_then(f, LOADING_WORST, w->low * 0.3));
+	rule_gain_of_time(x, left(f, LOADING_BEST, w->high),
+			  left(f, LOADING_LIKELY, w->value * 0.9 - load_in_the_way * load),
+			  left(f, LOADING_WORST, (w->low - load_in_the_way * load) * 0.3));
 	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. And who reads a value

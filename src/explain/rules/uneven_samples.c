@@ -128,6 +128,7 @@ static void say(struct finding *x, const struct facts *f)
 		rule_because(x, f, FACT_LOADER_WAIT_RARE, "%s of the waiting is in few steps",
 			     num_percent(f->v[FACT_LOADER_WAIT_RARE].value, a, sizeof(a)));
 	rule_because(x, f, FACT_LOADER_PREFETCH, "prefetch_factor is %.0f", ahead);
+	loading_because_place(x, f, "most of their CPU time is");
 	loading_where_made(x, f);
 	snprintf(x->fix, sizeof(x->fix),
 		 "order more batches ahead, take them as they are ready where order does not "

@@ -155,7 +155,7 @@ static enum answer by_workers(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-static enum answer check(const struct facts *f, struct opinion *o)
+static enum answer judge(const struct facts *f, struct opinion *o)
 {
 	enum answer a;
 
@@ -175,6 +175,17 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return a;
 	}
 	return answer_or(a, by_workers(f, o));
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	enum answer a = judge(f, o);
+
+	/* where the time is lost is one line, where it is to be mended another */
+	if (a == ANSWER_YES && !is_pool(f))
+		rule_because(&o->finding, f, FACT_LOADER_MADE, "the loader is made at %s",
+			     f->v[FACT_LOADER_MADE].text);
+	return a;
 }
 
 const struct rule worker_restart_rule = { .cause = "worker_restart", .needs_s = 5, .check = check };

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/stack_job.h"
+#include "engine/stack_lead.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -284,6 +285,52 @@ static void memory_is_read_by_who_is_left(void **state)
 	rig_close(&r);
 }
 
+/* A launcher that only waits hands its lead to those it started, and takes it back when it works. Their clocks are set by
+ * hand. */
+static void who_waits_for_its_children_hands_over(void **state)
+{
+	pid_t pid = start_child();
+	struct rig r;
+
+	(void)state;
+	family(&r, pid, 0);
+	assert_true(proc(&r, ROOT)->leads && !proc(&r, CHILD)->leads);
+	assert_int_equal(r.job.followers, 1);
+	proc(&r, ROOT)->cpu_ns = proc(&r, CHILD)->cpu_ns = NS_PER_S;
+	stack_lead_watch(&r.job, r.now_ns);
+	proc(&r, ROOT)->cpu_ns += 1 * NS_PER_MS;
+	proc(&r, CHILD)->cpu_ns += 900 * NS_PER_MS;
+	stack_lead_watch(&r.job, r.now_ns + NS_PER_S / 2);
+	assert_false(proc(&r, CHILD)->leads); /* too early to tell */
+	stack_lead_watch(&r.job, r.now_ns + NS_PER_S);
+	assert_true(proc(&r, ROOT)->leads && proc(&r, CHILD)->leads);
+	assert_int_equal(r.job.followers, 0);
+	proc(&r, ROOT)->cpu_ns += 100 * NS_PER_MS;
+	stack_lead_watch(&r.job, r.now_ns + 2 * NS_PER_S);
+	assert_false(proc(&r, CHILD)->leads);
+	assert_int_equal(r.job.followers, 1);
+	rig_close(&r);
+	end_child(pid);
+}
+
+/* More than a few take turns, whoever started them. */
+static void many_children_take_turns(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_open(&r);
+	born(&r, ENTITY_PROC, ROOT, ID_JOB, getpid(), 0);
+	for (uint32_t i = 0; i < 12; i++)
+		born(&r, ENTITY_PROC, 100 + i, ROOT, (pid_t)(2000000000 + i), 0);
+	proc(&r, ROOT)->cpu_ns = NS_PER_S;
+	stack_lead_watch(&r.job, r.now_ns);
+	stack_lead_watch(&r.job, r.now_ns + NS_PER_S);
+	assert_true(proc(&r, ROOT)->rests);
+	assert_int_equal(r.job.followers, 12);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -293,6 +340,8 @@ int main(void)
 		cmocka_unit_test(finding_has_a_budget),
 		cmocka_unit_test(memory_is_read_by_who_is_left),
 		cmocka_unit_test(a_wait_has_all_its_callers),
+		cmocka_unit_test(who_waits_for_its_children_hands_over),
+		cmocka_unit_test(many_children_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From where the function is called that a finding points at.
+ */
+#include "../unit.h"
+
+#include "scenario.h"
+
+#include "base/buf.h"
+
+struct told {
+	struct scenario s;
+	struct verdict v;
+};
+
+static const struct finding *tell(struct told *t, const char *name, const char *cause)
+{
+	char path[512];
+	struct history *h;
+	struct window w;
+
+	*t = (struct told){ 0 };
+	snprintf(path, sizeof(path), "%s/%s.scn", SCENARIOS, name);
+	scenario_load(&t->s, path);
+	h = scenario_play(&t->s, M_NONE, 0);
+	w = history_window(h, 0);
+	assert_int_equal(explain(&w, &t->v), 0);
+	t->v.run = &t->s.run;
+	history_free(h);
+	for (size_t i = 0; i < t->v.findings.n; i++)
+		if (strcmp(t->v.findings.v[i].cause, cause) == 0)
+			return &t->v.findings.v[i];
+	fail_msg("no finding %s", cause);
+	return NULL;
+}
+
+static void told_done(struct told *t)
+{
+	verdict_done(&t->v);
+	scenario_done(&t->s);
+}
+
+/* The helper's hottest line is in a list comprehension, which is no function of its own to the user. */
+static void up_to_the_loop(void **state)
+{
+	struct render_style style = { .width = 200 };
+	struct buf out = { 0 };
+	struct told t;
+	const struct finding *x = tell(&t, "loop-yes-helper", "loop_overhead");
+
+	(void)state;
+	assert_int_equal(x->where.line, 41);
+	assert_string_equal(x->where.function, "best");
+	assert_int_equal(x->where.n_callers, 2);
+	assert_string_equal(x->where.callers[0].file, "/home/u/hooks.py");
+	assert_string_equal(x->where.callers[0].function, "Recall.after_step");
+	assert_int_equal(x->where.callers[0].line, 57);
+	assert_int_equal(x->where.callers[1].line, 58);
+	buf_init(&out, 1 << 20);
+	render_text(&t.v, &style, &out);
+	assert_non_null(strstr(buf_text(&out), "At      /home/u/hooks.py:41, in best, called at "
+					       "hooks.py:57 from train.py:58\n"));
+	buf_done(&out);
+	told_done(&t);
+}
+
+/* A line of the loop itself has nobody above it that would be worth a word. */
+static void none_above_the_loop(void **state)
+{
+	struct told t;
+	const struct finding *x = tell(&t, "loop-yes", "loop_overhead");
+
+	(void)state;
+	assert_true(x->where.line > 0);
+	assert_int_equal(x->where.n_callers, 0);
+	told_done(&t);
+}
+
+/* In a loader's worker the library calls the dataset, and above that is nothing but where the process was forked. */
+static void not_beyond_a_library(void **state)
+{
+	struct told t;
+	const struct finding *x = tell(&t, "python-loop-yes-workers", "python_loop_preprocessing");
+
+	(void)state;
+	assert_string_equal(x->where.function, "decode");
+	assert_true(x->where.n_callers <= 1);
+	if (x->where.n_callers)
+		assert_string_equal(x->where.callers[0].function, "Shapes.__getitem__");
+	told_done(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(up_to_the_loop),
+		cmocka_unit_test(none_above_the_loop),
+		cmocka_unit_test(not_beyond_a_library),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
