@@ -129,6 +129,18 @@ uint32_t text_topics(const struct text_sense *t, const struct place *p, uint32_t
 	return topics;
 }
 
+bool text_trains(const struct text_sense *t, const struct place *p)
+{
+	for (size_t i = 0; is_own(p) && i < t->ranges.n; i++) {
+		const struct text_range *r = &t->ranges.v[i];
+
+		if (r->does.what == DOES_TRAIN && r->file == p->file && p->line >= r->does.from &&
+		    p->line <= r->does.to)
+			return true;
+	}
+	return false;
+}
+
 /* It reads what another program makes for it: frames from ffmpeg, lines from zcat. */
 static bool awaits_input(const struct act_row *r)
 {

@@ -153,7 +153,7 @@ static void read_own(const struct node_reader *r, struct node_facts *f, const st
 	bool script = !f->importing && strcmp(p->function, "<module>") == 0;
 	const struct place *root = script ? NULL : stack_book_find_place(r->book, f->root);
 
-	f->trains |= phase_function(training_names, p->function, true);
+	f->trains |= phase_function(training_names, p->function, true) || text_trains(&r->text, p);
 	f->learns |= r->text.learners && r->text.learners[id];
 	if (root && !of_project(root, f->module, p->file))
 		return;

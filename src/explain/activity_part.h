@@ -55,6 +55,8 @@ bool text_sense_open(struct text_sense *t, const struct stack_book *book,
 void text_sense_done(struct text_sense *t);
 /* TOPIC_BIT()s of a place. */
 uint32_t text_topics(const struct text_sense *t, const struct place *p, uint32_t id);
+/* Is the line in a loop that trains with arrays alone? */
+bool text_trains(const struct text_sense *t, const struct place *p);
 
 /* Each node and each place is held against the tables once. */
 struct node_reader {

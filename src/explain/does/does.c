@@ -12,9 +12,10 @@ const char *does_name(enum does_what what)
 	static const char *const names[DOES_WHATS] = {
 		[DOES_EVALUATE] = "evaluate", [DOES_SAVE] = "save",
 		[DOES_LOG] = "log",           [DOES_LOAD] = "load",
-		[DOES_TOKENIZE] = "tokenize", [DOES_LOADER] = "loader",
-		[DOES_POOL] = "pool",         [DOES_STARTS] = "starts",
-		[DOES_THREADS] = "threads",   [DOES_WATCH] = "watch",
+		[DOES_TOKENIZE] = "tokenize", [DOES_TRAIN] = "train",
+		[DOES_LOADER] = "loader",     [DOES_POOL] = "pool",
+		[DOES_STARTS] = "starts",     [DOES_THREADS] = "threads",
+		[DOES_WATCH] = "watch",
 	};
 
 	return what >= 0 && what < DOES_WHATS ? names[what] : "";

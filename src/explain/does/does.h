@@ -34,6 +34,7 @@ enum does_what {
 	DOES_LOG,      /* writes anything else, and gives nothing back */
 	DOES_LOAD,     /* reads files, and gives back what it made of them */
 	DOES_TOKENIZE, /* takes text apart and looks its pieces up */
+	DOES_TRAIN, /* has a loop in which arrays go down a gradient, or up: a training without a framework */
 	/* single statements, where something is to be changed */
 	DOES_LOADER,  /* makes a loader: DataLoader(data, num_workers=2) */
 	DOES_POOL,    /* makes a pool of workers */

@@ -5,8 +5,10 @@
 #include "explain/does/does.h"
 #include "explain/does/held.h"
 #include "explain/does/watch.h"
+#include "explain/ledger/arithmetic.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A file that was made to take long is left half done: a tenth of a second or two. */
 enum { LOOKS_MAX = 20 * 1000 * 1000, DECORATORS_MAX = 8 };
@@ -28,7 +30,8 @@ enum sign {
 	SIGN_SPLITS = 1 << 12,   /* takes text apart */
 	SIGN_LOOKS_UP = 1 << 13, /* in a vocabulary */
 	SIGN_WEIGHTS = 1 << 14,  /* goes over the model's weights, for whatever it is */
-	SIGN_RAW = 1 << 15       /* their bytes as they are */
+	SIGN_RAW = 1 << 15,      /* their bytes as they are */
+	SIGN_TEACHES = 1 << 16   /* arrays are changed by a rate times a gradient */
 };
 
 static const struct {
@@ -136,6 +139,18 @@ static unsigned opens(const struct scanner *x, const struct py_statement *t)
 	return writes ? SIGN_WRITES : SIGN_READS;
 }
 
+/* `w -= lr * g` */
+static bool teaches(struct span s)
+{
+	char line[256];
+
+	if (!s.n || s.n >= sizeof(line))
+		return false;
+	memcpy(line, s.p, s.n);
+	line[s.n] = '\0';
+	return line_teaches(line);
+}
+
 static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 {
 	struct span s = span_of(t);
@@ -146,6 +161,8 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 			signs |= pieces[i].signs;
 	if (text_calls_training(s))
 		signs |= SIGN_LEARNS;
+	if (teaches(s))
+		signs |= SIGN_TEACHES;
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
@@ -252,6 +269,11 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 	     (def && k->signs & SIGN_NO_GRAD && k->signs & (SIGN_TALLIES | SIGN_GIVES))) &&
 	    has(k, SIGN_LOOPS, no_test) && !k->yields) {
 		*ret = DOES_EVALUATE;
+		return true;
+	}
+	if (has(k, SIGN_TEACHES, SIGN_LEARNS) &&
+	    (def ? k->signs & SIGN_LOOPS : x->s.blocks.v[b].kind == PY_LOOP)) {
+		*ret = DOES_TRAIN;
 		return true;
 	}
 	if (!def || k->signs & SIGN_LEARNS || is_outer(x, b))

@@ -29,13 +29,18 @@ static bool helps(const struct act_thread *t, const struct act_thread *critical)
 		strcmp(t->name, critical->name) == 0);
 }
 
-/* Could it be inside of a call that others help with? What waits may be, but not for the GIL or for something
- * to do. */
-static bool may_ask_for_help(const struct act_row *r)
+/* Could it be inside of a call that others help with? What waits may be, but not for the GIL, for something to do, or for
+ * what is known to be somewhere else: the device, its data, other ranks, a file. A thread without Python that waits is
+ * one that helps others. */
+static bool may_ask_for_help(const struct act_row *r, bool python)
 {
 	if (r->on_cpu)
 		return !(r->flags & STACK_GIL);
-	return r->kind != WAIT_GIL && (r->unknown || r->state != TIME_IDLE);
+	if (r->kind == WAIT_GIL || !python)
+		return false;
+	return r->unknown ||
+	       !(r->state == TIME_IDLE || r->state == TIME_GPU_WAIT || r->state == TIME_DATA_WAIT ||
+		 r->state == TIME_COMM_WAIT || r->state == TIME_TRANSFER || r->state == TIME_IO);
 }
 
 /* Fewer samples with native code say nothing about a share. */
@@ -43,6 +48,7 @@ static const double native_least = 20;
 
 struct helpers {
 	double run, n; /* seconds, threads */
+	double yield;  /* seconds of run: of those that yield while they look for work */
 	double spins, works,
 	    samples; /* seconds of samples with a known native function; their number */
 };
@@ -60,12 +66,31 @@ static bool is_spin(const struct place *p)
 	return strcmp(p->function, "sched_yield") == 0 || strcmp(p->function, "__sched_yield") == 0;
 }
 
+/* Threads of OpenBLAS call sched_yield() until they sleep: whoever has work is let through. */
+static bool is_yielding(const struct activity *a, const struct act_thread *t)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		size_t n = stack_book_walk(a->book, a->rows.v[k].node, places, STACK_DEPTH_MAX);
+
+		for (size_t i = 0; i < n; i++) {
+			const struct place *p = stack_book_find_place(a->book, places[i]);
+
+			if (p && p->kind == PLACE_NATIVE && strstr(p->file, "openblas"))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void add_helper(struct helpers *h, const struct activity *a, const struct act_thread *t)
 {
 	if (!isfinite(t->run))
 		return;
 	h->run += t->run;
 	h->n++;
+	h->yield += is_yielding(a, t) ? t->run : 0;
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
 		const struct place *p = stack_book_find_place(a->book, r->native);
@@ -86,47 +111,80 @@ static void add_helper(struct helpers *h, const struct activity *a, const struct
 static double asks(const struct activity *a, const struct act_thread *t)
 {
 	double on = 0, computes = 0, waits = 0;
+	bool python = stacked_has_python(a, t);
+
+	if (t->role == ROLE_COMM_THREADS)
+		return 0;
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
 
 		on += r->on_cpu ? r->seconds : 0;
-		if (may_ask_for_help(r))
+		if (may_ask_for_help(r, python))
 			*(r->on_cpu ? &computes : &waits) += r->seconds;
 	}
 	if (isfinite(t->run))
 		computes = on > 0 ? computes / on * t->run : t->run;
 	return fmin(t->alive, computes + waits + (isfinite(t->queue) ? t->queue : 0) +
-				  fmax(0, t->unaccounted));
+				  (python ? fmax(0, t->unaccounted) : 0));
 }
 
+struct spun {
+	double likely, least; /* cores */
+	double yields;        /* of the likely ones */
+};
+
+/* In one process, by its main thread. */
+static struct spun spun_in(const struct activity *a, const struct act_thread *main, double allowed)
+{
+	double asked = 0, most, spun, seen;
+	struct helpers h = { 0 };
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+
+		if (t->process == main->process && helps(t, main))
+			add_helper(&h, a, t);
+		else if (t->process == main->process)
+			asked += asks(a, t);
+	}
+	/* Who asks works along: there is a core less for those who help. */
+	most = isfinite(allowed) ? fmax(1, allowed - 1) : h.n;
+	spun = fmax(0, h.run - fmin(h.n, most) * asked);
+	seen = h.samples >= native_least ? h.run * h.spins / (h.spins + h.works) : 0;
+	spun = spun >= cores_least * main->alive ? spun / main->alive : 0;
+	seen = fmax(spun, seen / main->alive);
+	seen = seen >= cores_least ? seen : 0;
+	return (struct spun){ seen, spun, h.run > 0 ? seen * h.yield / h.run : 0 };
+}
+
+/* The critical thread's process, and those of other ranks. */
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *critical = stacked_critical(a, &why);
-	double asked = 0, spun, seen, most = fact_or(f, FACT_CORES_ALLOWED, NAN);
-	struct helpers h = { 0 };
+	struct spun sum = { 0 };
 
 	if (!critical) {
 		fact_absent(f, FACT_CORES_SPINNING, "%s", why);
+		fact_absent(f, FACT_CORES_YIELDED, "%s", why);
 		return;
 	}
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct act_thread *t = &a->threads.v[i];
+		struct spun x;
 
-		if (t->process == critical->process && helps(t, critical))
-			add_helper(&h, a, t);
-		else if (t->process == critical->process)
-			asked += asks(a, t);
+		if (t != critical && !(t->role == ROLE_MAIN && t->first && t->alive > 0 &&
+				       t->process != critical->process))
+			continue;
+		x = spun_in(a, t, fact_or(f, FACT_CORES_ALLOWED, NAN));
+		sum.likely += x.likely;
+		sum.least += x.least;
+		sum.yields += x.yields;
 	}
-	/* Who asks works along: there is a core less for those who help. */
-	most = isfinite(most) ? fmax(1, most - 1) : h.n;
-	spun = fmax(0, h.run - fmin(h.n, most) * asked);
-	seen = h.samples >= native_least ? h.run * h.spins / (h.spins + h.works) : 0;
-	spun = spun >= cores_least * critical->alive ? spun / critical->alive : 0;
-	seen = fmax(spun, seen / critical->alive);
-	fact_set_range(f, FACT_CORES_SPINNING, seen >= cores_least ? seen : 0, spun, NAN);
+	fact_set(f, FACT_CORES_YIELDED, sum.yields);
+	fact_set_range(f, FACT_CORES_SPINNING, sum.likely, sum.least, NAN);
 }
 
 const struct fact_source spinning_facts = { "spinning", compute };

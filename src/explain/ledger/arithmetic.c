@@ -197,6 +197,13 @@ bool line_descends(const char *text)
 	return names_rate(at) || !line_names(at + 2, name, n);
 }
 
+bool line_teaches(const char *text)
+{
+	const char *at = update_at(text);
+
+	return line_descends(text) && (names_rate(at) || names_gradient(behind_rate(at + 2)));
+}
+
 bool line_has_tensors(const char *text)
 {
 	static const char *const pieces[] = {

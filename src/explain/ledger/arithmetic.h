@@ -19,6 +19,8 @@ bool line_updates_arrays(const char *text);
 /* Does it take from what is there what a rate is multiplied with, as descending a gradient does? Sums, means that are
  * taken away and filters do not. */
 bool line_descends(const char *text);
+/* Does it, beyond doubt: the rate or the gradient is called one? */
+bool line_teaches(const char *text);
 /* The name that such a line changes, in its text: "centres" of "self.centres[k] += ...". */
 const char *line_updated(const char *text, size_t *ret_n);
 /* Is that name in this line, as a word? */

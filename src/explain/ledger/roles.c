@@ -46,6 +46,9 @@ const struct role_rule role_rules[] = {
 	/* Threads the kernel adds to a process that asked for it: io_uring (5.12), vhost (6.4). */
 	{ ROLE_KERNEL_SIDE, ROLE_BY_THREAD, "", "iou-wrk-*|iou-sqp-*|vhost-*" },
 
+	/* --- by what they run in it: c10d::ProcessGroupGloo::runLoop is in libtorch_cpu, and what it does is the exchange */
+	{ ROLE_COMM_THREADS, ROLE_BY_SYMBOL, "", "*c10d*ProcessGroup*|*gloo*|ncclProxy*" },
+
 	/* --- by the library they run in */
 	{ ROLE_COMM_THREADS, ROLE_BY_LIBRARY, "", "libnccl*|librccl*|libgloo*|libmpi*|libucp*|libucs*|libfabric*|libibverbs*" },
 	{ ROLE_BLAS_THREADS, ROLE_BY_LIBRARY, "", "libgomp*|libiomp5*|libomp*|libopenblas*|libmkl*|libblis*|libtbb*|libscipy_openblas*" },
@@ -77,6 +80,10 @@ int role_of_place(const struct place *p)
 	const char *base;
 
 	if (p->kind == PLACE_NATIVE) {
+		int by_symbol = role_of_text(ROLE_BY_SYMBOL, p->function);
+
+		if (by_symbol >= 0)
+			return by_symbol;
 		base = strrchr(p->file, '/');
 		return role_of_text(ROLE_BY_LIBRARY, base ? base + 1 : p->file);
 	}

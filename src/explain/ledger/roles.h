@@ -11,7 +11,8 @@
 
 enum role_by {
 	ROLE_BY_FRAME, /* file (as in phases.h) and function of a Python frame, anywhere in a stack */
-	ROLE_BY_THREAD,  /* name of the thread, at most 15 bytes as the kernel keeps it */
+	ROLE_BY_THREAD, /* name of the thread, at most 15 bytes as the kernel keeps it */
+	ROLE_BY_SYMBOL, /* a native function anywhere in a stack, of a thread that runs no Python; before its library */
 	ROLE_BY_LIBRARY, /* beginning of the library's name, of a thread that runs no Python */
 	ROLE_BY_PROGRAM, /* name of the process */
 	ROLE_BY_COMMAND, /* a piece of its command line */

@@ -96,6 +96,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. And who reads a value
 	 * to compute with it gains by computing less often (loop_overhead), which spares the waiting, too. */
 	x->note = f->v[FACT_TIME_COMM_WAIT].value >= comm_least ||
+		  fact_or(f, FACT_RANKS_COMM, 0) >= comm_least ||
 		  (fact_or(f, FACT_READ_FOR_OWN, 0) >= for_own_least &&
 		   f->v[FACT_DOING_OWN].value >= own_least);
 	x->confidence = 0.75;

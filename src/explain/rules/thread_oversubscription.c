@@ -147,6 +147,15 @@ static void bounded(struct finding *x, const struct facts *f)
 		 x->speedup >= likely ? "GPU-bound" : "the cores it may use");
 }
 
+/* Ready threads that have something to do: those that only look for work, and yield, are ready all the time and in nobody's
+ * way. */
+static double with_work(const struct facts *f, double ready)
+{
+	double each = 1 + fmax(0, fact_or(f, FACT_THREADS_DELAY, 0));
+
+	return ready - fact_or(f, FACT_CORES_YIELDED, 0) * each;
+}
+
 /* Is there no thread too many but for those of the loader's workers? What these do is another matter: fewer of them
  * would not make a batch cheaper. */
 static bool are_workers(const struct facts *f, double ready, double allowed)
@@ -175,7 +184,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	ready = f->v[FACT_THREADS_READY].value;
 	allowed = f->v[FACT_CORES_ALLOWED].value;
 	used = f->v[FACT_CORES_USED].value;
-	if (ready < ready_least * allowed || are_workers(f, ready, allowed))
+	if (ready < ready_least * allowed || are_workers(f, ready, allowed) ||
+	    with_work(f, ready) < ready_least * allowed)
 		return ANSWER_NO;
 	a = answer_and(rule_at_least(f, FACT_THREADS_DELAY, delay_least, o),
 		       answer_not(stopped(f, used, o)));

@@ -178,6 +178,32 @@ static void odd_lines(void **state)
 	}
 }
 
+/* Down a gradient, or up that of a reward; and what only looks like it. */
+static void descents(void **state)
+{
+	static const char *const yes[] = {
+		"w -= 0.01 * g",           "self.w1 -= 1e-3 * gw",
+		"w2 -= self.lr * x.T @ d", "pi.w1 += 1e-3 * g1; pi.w2 += 1e-3 * g2",
+		"theta += lr * grads[0]",  "net.b += 5e-4 * (grad_b)"
+	};
+	static const char *const no[] = { "x += dt * v",
+					  "pos += 0.05 * vel",
+					  "total += 1e-3 * n",
+					  "y[1:] -= 0.97 * y[:-1]",
+					  "count += 1",
+					  "score += 0.1 * gain_of(x)",
+					  "a -= b",
+					  "w -= 1e-3 ** g" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!line_descends(yes[i]))
+			fail_msg("'%s' descends", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (line_descends(no[i]))
+			fail_msg("'%s' does not descend", no[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +214,7 @@ int main(void)
 		cmocka_unit_test(arrays_alone),
 		cmocka_unit_test(lines_of_arrays),
 		cmocka_unit_test(odd_lines),
+		cmocka_unit_test(descents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,17 @@ static void saves(void **state)
 static void logs(void **state)
 {
 	(void)state;
+	/* weights that become text are looked at; as they are, they are kept */
+	expect("def write_summary(fh, net, step):\n"
+	       "    row = {'step': step}\n"
+	       "    for name, p in net.named_parameters():\n"
+	       "        row[name] = [round(v, 5) for v in p.flatten().tolist()]\n"
+	       "    fh.write(json.dumps(row))\n",
+	       "log 1-5");
+	expect("def dump(fh, net):\n"
+	       "    for p in net.parameters():\n"
+	       "        fh.write(p.detach().numpy().tobytes())\n",
+	       "save 1-3");
 	expect("def note(self, step, value):\n"
 	       "    self.rows.append((step, value))\n"
 	       "    with open(self.path, \"a\") as f:\n"
@@ -251,6 +262,30 @@ static void watches(void **state)
 	       "");
 }
 
+/* A training without a framework; a simulation, an optimiser and what a framework does are none. */
+static void trains(void **state)
+{
+	(void)state;
+	expect("def main():\n"
+	       "    while going():\n"
+	       "        for _ in range(9):\n"
+	       "            g1, g2 = g1 + a(), g2 + b()\n"
+	       "        pi.w1 += 1e-3 * g1; pi.w2 += 1e-3 * g2\n",
+	       "train 1-5");
+	expect("for i in range(9):\n"
+	       "    w -= lr * x.T @ (x @ w - y)\n",
+	       "train 1-2");
+	expect("def move(n):\n"
+	       "    for _ in range(n):\n"
+	       "        x += dt * v\n"
+	       "        u -= 0.1 * lap(u)\n",
+	       "");
+	expect("class SGD:\n"
+	       "    def step(self):\n"
+	       "        self.w -= self.lr * self.grad\n",
+	       "");
+}
+
 static void any_text_will_do(void **state)
 {
 	static const char *const texts[] = { "",
@@ -341,17 +376,12 @@ static void what_was_held_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evaluates),
-		cmocka_unit_test(does_not_evaluate),
-		cmocka_unit_test(saves),
-		cmocka_unit_test(logs),
-		cmocka_unit_test(loads),
-		cmocka_unit_test(tokenizes),
-		cmocka_unit_test(makes_workers),
-		cmocka_unit_test(watches),
-		cmocka_unit_test(any_text_will_do),
-		cmocka_unit_test(places),
-		cmocka_unit_test(what_was_held_out),
+		cmocka_unit_test(evaluates),     cmocka_unit_test(does_not_evaluate),
+		cmocka_unit_test(saves),         cmocka_unit_test(logs),
+		cmocka_unit_test(loads),         cmocka_unit_test(tokenizes),
+		cmocka_unit_test(makes_workers), cmocka_unit_test(watches),
+		cmocka_unit_test(trains),        cmocka_unit_test(any_text_will_do),
+		cmocka_unit_test(places),        cmocka_unit_test(what_was_held_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

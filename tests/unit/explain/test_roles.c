@@ -83,6 +83,8 @@ static void texts(void **state)
 		{ ROLE_BY_THREAD, "iou-wrk-4711", ROLE_KERNEL_SIDE },
 		{ ROLE_BY_THREAD, "python3", -1 },
 		{ ROLE_BY_THREAD, "", -1 },
+		{ ROLE_BY_SYMBOL, "_ZN4c10d16ProcessGroupGloo7runLoopEi", ROLE_COMM_THREADS },
+		{ ROLE_BY_SYMBOL, "_ZN2at8internal15invoke_parallelElll", -1 },
 		{ ROLE_BY_LIBRARY, "libgomp.so.1", ROLE_BLAS_THREADS },
 		{ ROLE_BY_LIBRARY, "libopenblas64_p-r0-0cf96a72.3.23.dev.so", ROLE_BLAS_THREADS },
 		{ ROLE_BY_LIBRARY, "libc.so.6", -1 },
