@@ -34,10 +34,11 @@ static void check_image(struct jobtree *j, struct frame *f, struct proc *p,
 	text_safe_copy(before, sizeof(before), p->name);
 	proc_name_copy(p->name, sizeof(p->name), s->head.name, s->head.name_n);
 	proc_announce(j, f, p, LIFE_CHANGED, proc_cmdline(j, p->pid));
-	if (!exec)
+	if (!exec && !settled)
 		return;
-	frame_event(f, EVENT_EXEC, p->id, (double)NAN, "%s (%d) became %s", before, (int)p->pid,
-		    text_safe_copy(after, sizeof(after), p->name));
+	if (exec)
+		frame_event(f, EVENT_EXEC, p->id, (double)NAN, "%s (%d) became %s", before,
+			    (int)p->pid, text_safe_copy(after, sizeof(after), p->name));
 	/* Another program may have other rights: what was refused is tried again. */
 	if (p->io == IO_REFUSED)
 		p->io = IO_RETRY;

@@ -21,6 +21,7 @@ enum {
 	FRESH_S = 1,          /* a folder that changed so lately may change again unseen */
 	STRANGER_S = 2,       /* how long a ring waits for its process to be of the job */
 	GONE_S = 2,           /* and for a mark that was begun when its process ended */
+	QUIET_S = 60,         /* nothing from one that nobody saw: it has ended */
 	KEPT_S = 5,           /* how long a process that ended is remembered */
 	TELL_S = 10,          /* what was lost is an event at most this often */
 	RINGS_MAX = 256,      /* read at a time: 70 KB each */
@@ -40,10 +41,12 @@ struct watched_ring {
 	struct ring_reader *reader; /* NULL: not to be read */
 	uint32_t entity;            /* 0: not known yet */
 	int64_t seen_ns, gone_ns;
-	int64_t last_ns; /* time of the last mark */
+	int64_t last_ns;  /* time of the last mark */
+	int64_t heard_ns; /* when there last was one */
 	uint64_t lost, told;
 	int64_t told_ns;
 	bool world_told;
+	bool adopted; /* nobody saw its process */
 };
 
 struct moment {
@@ -223,22 +226,32 @@ static bool has_ended(const struct watched_ring *r)
 	return kill((pid_t)r->pid, 0) < 0 && errno == ESRCH;
 }
 
-/* The folder is this run's alone, so who wrote a ring there was of the job. One that lived between two
- * looks at the processes was never told of: what it marked is not lost for that. */
-static void adopt(struct watched_ring *r, struct collect *c, struct frame *f)
+/* The folder is this run's alone, so who wrote a ring there was of the job. One that lived between two looks at the
+ * processes was never told of: what it marked is not lost for that. Nor is what one marks that numbers itself otherwise (in a
+ * container of its own): it may well be alive, and has ended only when nothing more is heard of it. */
+static void adopt(struct watched_ring *r, const struct moment *at)
 {
 	struct life life = { .change = LIFE_BORN,
-			     .id = collect_id(c),
+			     .id = collect_id(at->collect),
 			     .parent = ID_JOB,
 			     .kind = ENTITY_PROC,
 			     .key = r->pid,
 			     .start_ns = r->start_ns > 0 ? r->start_ns : 0 };
 
-	frame_life(f, &life, "unseen", "ended before anybody looked at it");
-	life.change = LIFE_GONE;
-	frame_life(f, &life, "unseen", NULL);
+	frame_life(at->frame, &life, "unseen", "was not among the processes that were seen");
 	r->entity = life.id;
-	r->gone_ns = f->mono_ns;
+	r->adopted = true;
+	r->heard_ns = at->now;
+}
+
+static void let_go(struct watched_ring *r, const struct moment *at)
+{
+	struct life life = {
+		.change = LIFE_GONE, .id = r->entity, .kind = ENTITY_PROC, .key = r->pid
+	};
+
+	frame_life(at->frame, &life, "unseen", NULL);
+	r->gone_ns = at->now;
 }
 
 static bool said_of(const struct mark *m, struct frame_mark *ret)
@@ -344,14 +357,14 @@ static void drop_file(const struct mark_watch *w, struct watched_ring *r)
 /* Whether it is known whose ring it is. */
 static bool has_owner(struct mark_watch *w, struct watched_ring *r, const struct moment *at)
 {
-	if (!r->entity || !r->gone_ns)
+	if (!r->adopted && (!r->entity || !r->gone_ns))
 		find_owner(w, r);
 	if (r->entity)
 		return true;
 	if (!at->last && at->now - r->seen_ns < STRANGER_S * NS_PER_S)
 		return false;
 	if (has_ended(r)) {
-		adopt(r, at->collect, at->frame);
+		adopt(r, at);
 		return true;
 	}
 	ring_reader_close(r->reader);
@@ -374,6 +387,9 @@ static size_t serve(struct mark_watch *w, struct watched_ring *r, const struct m
 	if (!has_owner(w, r, at))
 		return 0;
 	n = drain(r, f, most, at->now);
+	r->heard_ns = n ? at->now : r->heard_ns;
+	if (r->adopted && !r->gone_ns && (at->last || at->now - r->heard_ns > QUIET_S * NS_PER_S))
+		let_go(r, at);
 	tell_lost(r, f, at->last || r->gone_ns);
 	/* Nothing will come any more: its file goes, and with it its place. */
 	if (!n && r->gone_ns && at->now - r->gone_ns > GONE_S * NS_PER_S) {

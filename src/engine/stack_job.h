@@ -74,12 +74,14 @@ struct stack_proc {
 	    again_ns; /* next attempt to find a Python in it, and how long to wait then */
 	enum stack_access access, told;
 	bool told_no_leaf;
-	char why[724];     /* why not better, what to do */
-	int64_t period_ns; /* between two looks at it, on average */
-	int64_t cpu_ns;    /* of its clock at the last look; -1: none yet */
+	char why[724];            /* why not better, what to do */
+	int64_t period_ns;        /* between two looks at it, on average */
+	int64_t period_before_ns; /* the same when it was last looked at */
+	int64_t cpu_ns;           /* of its clock at the last look; -1: none yet */
 	bool gone, refused;
 	bool leads;          /* looked at every time (stack_lead.c) */
-	bool rests;          /* in the last second it did nothing */
+	bool rests;          /* for some seconds it has done nothing */
+	unsigned rested;     /* seconds of that */
 	int64_t cpu_then_ns; /* of its clock when that was last asked */
 	unsigned children;
 	unsigned looks;  /* at its Python: the first few come at once, it may not live long */

@@ -33,8 +33,9 @@ static bool on_cpu(enum wait_kind kind)
 static int64_t weight_of(const struct stack_proc *p, const struct stack_thread *t, int64_t now_ns)
 {
 	int64_t since = now_ns - t->seen_ns;
+	int64_t period = p->period_before_ns > p->period_ns ? p->period_before_ns : p->period_ns;
 
-	return t->seen_ns && since <= 3 * p->period_ns ? since : p->period_ns;
+	return t->seen_ns && since <= 3 * period ? since : p->period_ns;
 }
 
 static void count(struct stack_job *j, const struct stack_proc *p, struct stack_thread *t,
@@ -332,9 +333,10 @@ static bool its_turn(const struct stack_job *j, struct stack_proc *p, size_t pla
 {
 	unsigned stride = p->leads || p->looks < FIRST_LOOKS ? 1 : j->stride;
 
-	p->period_ns = j->period_ns * stride;
 	if ((j->turn + place) % stride != 0)
 		return false;
+	p->period_before_ns = p->period_ns;
+	p->period_ns = j->period_ns * stride;
 	p->looks += p->py && p->looks < FIRST_LOOKS;
 	return true;
 }

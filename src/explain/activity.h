@@ -117,8 +117,9 @@ void activity_done(struct activity *a);
 bool activity_imports(const struct place *p);
 /* Of the interpreter, of installed packages, of no file at all: nothing the user wrote. */
 bool place_is_library(const struct place *p);
-/* A number for a function of a book: its texts are each once, so their addresses tell functions apart. Comprehensions and
- * generator expressions ("pairs.<locals>.<listcomp>", before Python 3.12) belong to the function they stand in. */
+/* A number for a function of a book, by its file and name. Comprehensions and generator expressions of Python 3.11
+ * ("pairs.<locals>.<listcomp>") belong to the function they stand in: 3.12 has none of their own, and before 3.11 their names do not
+ * say where they stand. */
 uint64_t place_function(const struct place *p);
 /* The name of that function, safe to show. */
 void place_function_name(const struct place *p, char *buf, size_t size);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of the time below it: a line that has less is one of several that call it. */
@@ -19,10 +20,10 @@ static size_t enclosing(const char *name)
 					     ".<locals>.<dictcomp>", ".<locals>.<setcomp>" };
 	size_t n = strlen(name);
 
-	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]);) {
+	for (size_t i = 0; n && name[n - 1] == '>' && i < sizeof(inner) / sizeof(inner[0]);) {
 		size_t k = strlen(inner[i]);
 
-		if (n > k && strncmp(name + n - k, inner[i], k) == 0) {
+		if (n > k && memcmp(name + n - k, inner[i], k) == 0) {
 			n -= k;
 			i = 0; /* one may stand in another */
 		} else {
@@ -37,8 +38,12 @@ uint64_t place_function(const struct place *p)
 	uint64_t key = map_mix((uint64_t)(uintptr_t)p->file);
 	size_t n = enclosing(p->function);
 
-	for (size_t i = 0; i < n; i++)
-		key = map_mix(key ^ (unsigned char)p->function[i]);
+	for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+		uint64_t part = 0;
+
+		memcpy(&part, p->function + i, n - i < sizeof(part) ? n - i : sizeof(part));
+		key = map_mix(key ^ part);
+	}
 	return key;
 }
 
@@ -60,9 +65,16 @@ struct calls {
 	double all; /* seconds in which the chain is as far as it is known */
 };
 
+struct callers {
+	const struct activity *a;
+	uint64_t *functions; /* by place: 0 not Python's */
+	bool *library;       /* by place */
+	uint8_t *inside;     /* by node: the function that is looked for is in it */
+};
+
 /* The function a finding points at, and the lines above it that were found, innermost first. */
 struct chain {
-	const struct activity *a;
+	const struct callers *c;
 	uint64_t function;
 	uint32_t lines[FINDING_CALLERS];
 	size_t n;
@@ -73,30 +85,74 @@ static bool is_python(const struct place *p)
 	return p && p->kind == PLACE_PYTHON;
 }
 
-static bool is_of(const struct place *p, uint64_t function)
+struct callers *callers_open(const struct scene *s)
 {
-	return is_python(p) && place_function(p) == function;
+	const struct stack_book *b = s->activity.book;
+	struct callers *c = b ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->a = &s->activity;
+	c->functions = calloc(b->places.n + 1, sizeof(*c->functions));
+	c->library = calloc(b->places.n + 1, sizeof(*c->library));
+	c->inside = calloc(b->nodes.n + 1, 1);
+	if (!c->functions || !c->library || !c->inside) {
+		callers_close(c);
+		return NULL;
+	}
+	for (size_t i = 1; i <= b->places.n; i++) {
+		const struct place *p = stack_book_find_place(b, (uint32_t)i);
+
+		if (!is_python(p))
+			continue;
+		c->functions[i] = place_function(p) | 1;
+		c->library[i] = place_is_library(p);
+	}
+	return c;
+}
+
+void callers_close(struct callers *c)
+{
+	if (!c)
+		return;
+	free(c->functions);
+	free(c->library);
+	free(c->inside);
+	free(c);
+}
+
+/* Nodes come behind their parents. */
+static void mark_inside(struct callers *c, uint64_t function)
+{
+	const struct stack_book *b = c->a->book;
+
+	for (size_t i = 1; i <= b->nodes.n; i++) {
+		const struct stack_node *n = &b->nodes.v[i - 1];
+
+		c->inside[i] =
+		    (n->parent < i && c->inside[n->parent]) ||
+		    (n->place && n->place <= b->places.n && c->functions[n->place] == function);
+	}
+}
+
+static bool is_inside(const struct callers *c, const struct act_row *r)
+{
+	return r->node && r->node <= c->a->book->nodes.n && c->inside[r->node];
 }
 
 /* Share of their time that the threads have the function on their stacks in which it is. */
-static double share_inside(const struct activity *a, uint64_t function)
+static double share_inside(struct callers *c, uint64_t function)
 {
-	uint32_t places[STACK_DEPTH_MAX];
+	const struct activity *a = c->a;
 	double inside = 0, all = 0;
 
+	mark_inside(c, function);
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct act_thread *t = &a->threads.v[i];
 		double before = inside;
 
-		for (size_t k = t->row; k < t->row + t->n_rows; k++) {
-			const struct act_row *r = &a->rows.v[k];
-			size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
-			bool found = false;
-
-			for (size_t j = 0; j < n && !found; j++)
-				found = is_of(stack_book_find_place(a->book, places[j]), function);
-			inside += found ? r->seconds : 0;
-		}
+		for (size_t k = t->row; k < t->row + t->n_rows; k++)
+			inside += is_inside(c, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
 		all += inside > before ? t->covered : 0;
 	}
 	return all > 0 ? inside / all : 0;
@@ -104,16 +160,18 @@ static double share_inside(const struct activity *a, uint64_t function)
 
 /* The next line of the user's outwards from at, of another function. In a worker a library calls what it was given, and what
  * is above that is where the process was forked. 0: none. */
-static uint32_t next_own(const struct stack_book *b, const uint32_t *places, size_t n, size_t *at,
+static uint32_t next_own(const struct callers *c, const uint32_t *places, size_t n, size_t *at,
 			 uint64_t not_of, bool worker)
 {
 	for (; *at < n; ++*at) {
-		const struct place *p = stack_book_find_place(b, places[*at]);
+		uint32_t place = places[*at];
 
-		if (!is_python(p) || place_function(p) == not_of)
+		if (!c->functions[place] || c->functions[place] == not_of)
 			continue;
-		if (!place_is_library(p))
-			return p->line > 0 ? places[(*at)++] : 0;
+		if (!c->library[place]) {
+			++*at;
+			return stack_book_find_place(c->a->book, place)->line > 0 ? place : 0;
+		}
 		if (worker)
 			return 0;
 	}
@@ -121,24 +179,35 @@ static uint32_t next_own(const struct stack_book *b, const uint32_t *places, siz
 }
 
 /* Does the stack go through the chain as far as it is known? Then the line above it, 0: none. */
-static bool goes_on(const struct chain *c, const uint32_t *places, size_t n, bool worker,
+static bool goes_on(const struct chain *ch, const uint32_t *places, size_t n, bool worker,
 		    uint32_t *ret)
 {
-	const struct stack_book *b = c->a->book;
-	uint64_t function = c->function;
+	const struct callers *c = ch->c;
+	uint64_t function = ch->function;
 	size_t at = 0;
 
-	while (at < n && !is_of(stack_book_find_place(b, places[at]), function))
+	while (at < n && c->functions[places[at]] != function)
 		at++;
 	if (at >= n)
 		return false;
-	for (size_t i = 0; i < c->n; i++) {
-		if (next_own(b, places, n, &at, function, worker) != c->lines[i])
+	for (size_t i = 0; i < ch->n; i++) {
+		if (next_own(c, places, n, &at, function, worker) != ch->lines[i])
 			return false;
-		function = place_function(stack_book_find_place(b, c->lines[i]));
+		function = c->functions[ch->lines[i]];
 	}
-	*ret = next_own(b, places, n, &at, function, worker);
+	*ret = next_own(c, places, n, &at, function, worker);
 	return true;
+}
+
+/* Places that a book does not have say nothing. */
+static size_t walk(const struct callers *c, uint32_t node, uint32_t *places)
+{
+	size_t n = stack_book_walk(c->a->book, node, places, STACK_DEPTH_MAX), kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (places[i] <= c->a->book->places.n)
+			places[kept++] = places[i];
+	return kept;
 }
 
 static bool add_line(struct calls *c, uint32_t place, double seconds)
@@ -160,18 +229,16 @@ static bool add_line(struct calls *c, uint32_t place, double seconds)
 	return true;
 }
 
-static bool take_thread(struct calls *calls, const struct chain *c, const struct act_thread *t)
+static bool take_thread(struct calls *calls, const struct chain *ch, const struct act_thread *t)
 {
+	const struct callers *c = ch->c;
 	uint32_t places[STACK_DEPTH_MAX], line;
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &c->a->rows.v[k];
-		size_t n;
+		size_t n = r->unknown || !is_inside(c, r) ? 0 : walk(c, r->node, places);
 
-		if (r->unknown)
-			continue;
-		n = stack_book_walk(c->a->book, r->node, places, STACK_DEPTH_MAX);
-		if (goes_on(c, places, n, t->role == ROLE_LOADER_WORKER, &line) &&
+		if (n && goes_on(ch, places, n, t->role == ROLE_LOADER_WORKER, &line) &&
 		    !add_line(calls, line, r->seconds))
 			return false;
 	}
@@ -194,14 +261,15 @@ static uint32_t most_of(const struct calls *c)
 }
 
 /* The line that mostly calls the end of the chain, 0: none. */
-static uint32_t line_above(const struct chain *c)
+static uint32_t line_above(struct callers *c, const struct chain *ch)
 {
 	struct calls calls = { 0 };
 	uint32_t found = 0;
 	bool ok = true;
 
+	mark_inside(c, ch->function);
 	for (size_t i = 0; i < c->a->threads.n && ok; i++)
-		ok = take_thread(&calls, c, &c->a->threads.v[i]);
+		ok = take_thread(&calls, ch, &c->a->threads.v[i]);
 	if (ok)
 		found = most_of(&calls);
 	map_done(&calls.by_place);
@@ -218,21 +286,23 @@ static void put(struct finding *x, const struct place *p)
 	to->line = p->line;
 }
 
-void callers_tell(const struct scene *s, struct finding *x)
+void callers_tell(struct callers *c, struct finding *x)
 {
-	struct chain c = { .a = &s->activity };
-	const struct stack_book *b = c.a->book;
+	const struct stack_book *b = c ? c->a->book : NULL;
 	const struct place *p = b ? stack_book_find_place(b, x->where.place) : NULL;
+	struct chain ch = { .c = c };
+	uint64_t function;
 
-	if (!is_python(p) || place_is_library(p) || x->where.guess)
+	if (!is_python(p) || c->library[x->where.place] || x->where.guess)
 		return;
-	c.function = place_function(p);
-	while (c.n < FINDING_CALLERS && share_inside(c.a, place_function(p)) < loop_least) {
-		c.lines[c.n] = line_above(&c);
-		p = stack_book_find_place(b, c.lines[c.n]);
-		if (!p)
+	function = ch.function = c->functions[x->where.place];
+	while (ch.n < FINDING_CALLERS && share_inside(c, function) < loop_least) {
+		uint32_t line = line_above(c, &ch);
+
+		if (!line)
 			return;
-		c.n++;
-		put(x, p);
+		put(x, stack_book_find_place(b, line));
+		function = c->functions[line];
+		ch.lines[ch.n++] = line;
 	}
 }

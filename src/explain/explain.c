@@ -333,6 +333,17 @@ static void rank(struct finding *v, size_t n)
 	}
 }
 
+static void find_callers(const struct scene *s, struct verdict *v)
+{
+	struct callers *c = callers_open(s);
+
+	for (size_t i = 0; i < v->findings.n; i++)
+		callers_tell(c, &v->findings.v[i]);
+	for (size_t i = 0; i < v->notes.n; i++)
+		callers_tell(c, &v->notes.v[i]);
+	callers_close(c);
+}
+
 static int judge(const struct scene *s, const struct facts *f, struct verdict *v)
 {
 	double used, allowed;
@@ -342,10 +353,7 @@ static int judge(const struct scene *s, const struct facts *f, struct verdict *v
 		r = ask(rules[i], s, f, v);
 	rank(v->findings.v, v->findings.n);
 	rank(v->notes.v, v->notes.n);
-	for (size_t i = 0; i < v->findings.n; i++)
-		callers_tell(s, &v->findings.v[i]);
-	for (size_t i = 0; i < v->notes.n; i++)
-		callers_tell(s, &v->notes.v[i]);
+	find_callers(s, v);
 	together(v, f);
 	v->healthy = v->findings.n == 0;
 	v->judged = true;

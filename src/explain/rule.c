@@ -68,6 +68,7 @@ void rule_where_ended(struct finding *x, const struct facts *f)
 		text_safe_copy(x->where.file, sizeof(x->where.file), line->text);
 	x->where.function[0] = '\0';
 	x->where.line = (int)line->value;
+	x->where.place = 0; /* that was any line of the file */
 	rule_because(x, f, FACT_RUN_LINE, "it came from %s:%d", line->text, (int)line->value);
 }
 

@@ -10,7 +10,12 @@ function whereLine(where) {
 	if (!where || !(where.file || where.function))
 		return null;
 	return h("p.where", null, h("span.key", null, "At"), h("span", null, place(where), where.file && where.function && " in ",
-		where.function && h("code", null, where.function), where.guess && " (a guess)", where.file && h("span.path", null, where.file)));
+		where.function && h("code", null, where.function), where.guess && " (a guess)", callers(where), where.file && h("span.path", null, where.file)));
+}
+
+// Innermost first: ", called at hooks.py:57 from train.py:88".
+function callers(where) {
+	return list(where.callers).map((x, i) => [i > 0 ? " from " : ", called at ", place(x)]);
 }
 
 function fixLines(finding, key) {

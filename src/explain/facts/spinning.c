@@ -31,7 +31,7 @@ static bool helps(const struct act_thread *t, const struct act_thread *critical)
 
 /* Could it be inside of a call that others help with? What waits may be, but not for the GIL, for something to do, or for
  * what is known to be somewhere else: the device, its data, other ranks, a file. A thread without Python that waits is
- * one that helps others. */
+ * one that helps others; not so the main one of a program without any. */
 static bool may_ask_for_help(const struct act_row *r, bool python)
 {
 	if (r->on_cpu)
@@ -45,6 +45,7 @@ static bool may_ask_for_help(const struct act_row *r, bool python)
 
 /* Fewer samples with native code say nothing about a share. */
 static const double native_least = 20;
+enum { ROWS_ASKED = 64 };
 
 struct helpers {
 	double run, n; /* seconds, threads */
@@ -53,9 +54,7 @@ struct helpers {
 	    samples; /* seconds of samples with a known native function; their number */
 };
 
-/* "sched_yield", or what an OpenMP runtime does itself: it looks for work. What of OpenBLAS has no symbol may be
- * either. */
-static bool is_spin(const struct place *p)
+static bool is_openmp(const struct place *p)
 {
 	static const char *const runtimes[] = { "libgomp", "libiomp5", "libomp." };
 	const char *base = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
@@ -63,25 +62,39 @@ static bool is_spin(const struct place *p)
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strncmp(base, runtimes[i], strlen(runtimes[i])) == 0)
 			return true;
-	return strcmp(p->function, "sched_yield") == 0 || strcmp(p->function, "__sched_yield") == 0;
+	return false;
 }
 
-/* Threads of OpenBLAS call sched_yield() until they sleep: whoever has work is let through. */
+/* "sched_yield", or what an OpenMP runtime does itself: it looks for work. What of OpenBLAS has no symbol may be
+ * either. */
+static bool is_spin(const struct place *p)
+{
+	return is_openmp(p) || strcmp(p->function, "sched_yield") == 0 ||
+	       strcmp(p->function, "__sched_yield") == 0;
+}
+
+/* Threads of OpenBLAS call sched_yield() until they sleep: whoever has work is let through. Where it was built with OpenMP
+ * they are that runtime's, which spin for themselves. */
 static bool is_yielding(const struct activity *a, const struct act_thread *t)
 {
 	uint32_t places[STACK_DEPTH_MAX];
+	bool found = false;
 
-	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+	/* the longest come first: what it mostly does is among them */
+	for (size_t k = t->row; k < t->row + t->n_rows && k < t->row + ROWS_ASKED; k++) {
 		size_t n = stack_book_walk(a->book, a->rows.v[k].node, places, STACK_DEPTH_MAX);
 
 		for (size_t i = 0; i < n; i++) {
 			const struct place *p = stack_book_find_place(a->book, places[i]);
 
-			if (p && p->kind == PLACE_NATIVE && strstr(p->file, "openblas"))
-				return true;
+			if (!p || p->kind != PLACE_NATIVE)
+				continue;
+			if (is_openmp(p))
+				return false;
+			found |= strstr(p->file, "openblas") != NULL;
 		}
 	}
-	return false;
+	return found;
 }
 
 static void add_helper(struct helpers *h, const struct activity *a, const struct act_thread *t)
@@ -108,10 +121,10 @@ static void add_helper(struct helpers *h, const struct activity *a, const struct
 }
 
 /* Seconds. The kernel's accounts have what the samples on a CPU stand for. */
-static double asks(const struct activity *a, const struct act_thread *t)
+static double asks(const struct activity *a, const struct act_thread *t, bool main)
 {
 	double on = 0, computes = 0, waits = 0;
-	bool python = stacked_has_python(a, t);
+	bool python = main || stacked_has_python(a, t);
 
 	if (t->role == ROLE_COMM_THREADS)
 		return 0;
@@ -130,7 +143,7 @@ static double asks(const struct activity *a, const struct act_thread *t)
 }
 
 struct spun {
-	double likely, least; /* cores */
+	double likely, least; /* seconds */
 	double yields;        /* of the likely ones */
 };
 
@@ -146,19 +159,19 @@ static struct spun spun_in(const struct activity *a, const struct act_thread *ma
 		if (t->process == main->process && helps(t, main))
 			add_helper(&h, a, t);
 		else if (t->process == main->process)
-			asked += asks(a, t);
+			asked += asks(a, t, t == main);
 	}
 	/* Who asks works along: there is a core less for those who help. */
 	most = isfinite(allowed) ? fmax(1, allowed - 1) : h.n;
 	spun = fmax(0, h.run - fmin(h.n, most) * asked);
 	seen = h.samples >= native_least ? h.run * h.spins / (h.spins + h.works) : 0;
-	spun = spun >= cores_least * main->alive ? spun / main->alive : 0;
-	seen = fmax(spun, seen / main->alive);
-	seen = seen >= cores_least ? seen : 0;
+	spun = spun >= cores_least * main->alive ? spun : 0;
+	seen = fmax(spun, seen);
+	seen = seen >= cores_least * main->alive ? seen : 0;
 	return (struct spun){ seen, spun, h.run > 0 ? seen * h.yield / h.run : 0 };
 }
 
-/* The critical thread's process, and those of other ranks. */
+/* The critical thread's process, and those of other ranks, which may have come one after another. */
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct activity *a = &s->activity;
@@ -166,7 +179,8 @@ static void compute(const struct scene *s, struct facts *f)
 	const struct act_thread *critical = stacked_critical(a, &why);
 	struct spun sum = { 0 };
 
-	if (!critical) {
+	if (!critical || !(s->seconds > 0)) {
+		why = critical ? "nothing was recorded" : why;
 		fact_absent(f, FACT_CORES_SPINNING, "%s", why);
 		fact_absent(f, FACT_CORES_YIELDED, "%s", why);
 		return;
@@ -183,8 +197,9 @@ static void compute(const struct scene *s, struct facts *f)
 		sum.least += x.least;
 		sum.yields += x.yields;
 	}
-	fact_set(f, FACT_CORES_YIELDED, sum.yields);
-	fact_set_range(f, FACT_CORES_SPINNING, sum.likely, sum.least, NAN);
+	fact_set(f, FACT_CORES_YIELDED, sum.yields / s->seconds);
+	fact_set_range(f, FACT_CORES_SPINNING, sum.likely / s->seconds, sum.least / s->seconds,
+		       NAN);
 }
 
 const struct fact_source spinning_facts = { "spinning", compute };

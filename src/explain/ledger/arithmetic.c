@@ -139,7 +139,7 @@ bool line_updates_arrays(const char *text)
 	if (adds_at(text))
 		return true;
 	/* "count += 1" is what any program has */
-	return at && (line_descends(text) || line_has_arrays(at) ||
+	return at && (line_teaches(text) || line_has_arrays(at) ||
 		      (memchr(text, '[', (size_t)(at - text)) && multiplies(at)));
 }
 
@@ -159,16 +159,42 @@ static const char *behind_rate(const char *right)
 	return right[0] == '*' && right[1] != '*' ? right + 1 + strspn(right + 1, " (") : NULL;
 }
 
-/* "g", "g1", "gw", "self.grad_w", "grads[i]": by its name a gradient. */
-static bool names_gradient(const char *text)
+/* "grad", "self.grad_w", "grads[i]", "gradient": by its name a gradient: 1; and "g", "g1", "gw", which may be gravity, green or
+ * anything: 2. 0: no. */
+static int names_gradient(const char *text)
 {
+	static const char *const brief[] = { "g", "gw", "gb", "gW", "gB" };
 	const char *name = text;
 	size_t n = 0;
 
 	for (; is_name(text[n]) || text[n] == '.'; n++)
 		name = text[n] == '.' ? text + n + 1 : name;
 	n -= (size_t)(name - text);
-	return (n > 0 && n <= 2 && name[0] == 'g') || strncmp(name, "grad", 4) == 0;
+	if (n >= 4 && strncmp(name, "grad", 4) == 0 &&
+	    (n == 4 || name[4] == '_' || name[4] == 's' || isdigit((unsigned char)name[4]) ||
+	     strncmp(name + 4, "ient", 4) == 0))
+		return 1;
+	if (n > 1 && name[0] == 'g' && strspn(name + 1, "0123456789") == n - 1)
+		return 2;
+	for (size_t i = 0; i < sizeof(brief) / sizeof(brief[0]); i++)
+		if (n == strlen(brief[i]) && strncmp(name, brief[i], n) == 0)
+			return 2;
+	return 0;
+}
+
+/* "1e-3 * g" */
+static bool begins_with_exponent(const char *right)
+{
+	right += strspn(right, " (-");
+	return isdigit((unsigned char)*right) && right[strspn(right, "0123456789.")] == 'e';
+}
+
+/* "dt * v": so a simulation goes on. */
+static bool begins_with_time(const char *right)
+{
+	right += strspn(right, " (-");
+	right += strncmp(right, "self.", 5) == 0 ? 5 : 0;
+	return strncmp(right, "dt", 2) == 0 && !is_name(right[2]);
 }
 
 static bool names_rate(const char *text)
@@ -183,15 +209,25 @@ static bool names_rate(const char *text)
 	return false;
 }
 
+/* Is the rate or the gradient called one, at the operator of an update? */
+static bool is_called_so(const char *at)
+{
+	const char *what = behind_rate(at + 2);
+	int gradient = what ? names_gradient(what) : 0;
+
+	return names_rate(at) || gradient == 1 || (gradient == 2 && begins_with_exponent(at + 2));
+}
+
 bool line_descends(const char *text)
 {
 	const char *at = update_at(text), *name;
-	const char *what = at ? behind_rate(at + 2) : NULL;
 	size_t n;
 
-	/* up the gradient of a reward; but "x += dt * v" is a simulation */
-	if (!what || (*at == '+' && !names_gradient(what)))
+	if (!at || !behind_rate(at + 2) || begins_with_time(at + 2))
 		return false;
+	/* up the gradient of a reward */
+	if (*at == '+')
+		return is_called_so(at);
 	/* a filter takes a part of itself away: y[1:] -= 0.97 * y[:-1] */
 	name = line_updated(text, &n);
 	return names_rate(at) || !line_names(at + 2, name, n);
@@ -199,9 +235,7 @@ bool line_descends(const char *text)
 
 bool line_teaches(const char *text)
 {
-	const char *at = update_at(text);
-
-	return line_descends(text) && (names_rate(at) || names_gradient(behind_rate(at + 2)));
+	return line_descends(text) && is_called_so(update_at(text));
 }
 
 bool line_has_tensors(const char *text)

@@ -25,7 +25,7 @@ static const double dispatch_least = 0.3, data_most = 0.1; /* of the training th
  * fifty of them. */
 static const double step_most = 0.7e-3;
 /* With more calls in a step, if that is what they cost. */
-static const double deep_most = 50e-3, glue_least = 0.2;
+static const double deep_most = 50e-3, glue_least = 0.2, fixed_deep = 0.9;
 static const double some_least = 0.05, calls_least = 0.7; /* of the training thread's time */
 static const double fixed_likely = 0.67,
 		    fixed_least = 0.25; /* of a step: what does not grow with the batch */
@@ -33,38 +33,38 @@ static const double fixed_likely = 0.67,
 /* A step that is longer, for it has more calls. */
 static enum answer many_calls(const struct facts *f, struct opinion *o)
 {
+	const struct fact *glue = &f->v[FACT_DISPATCH_GLUE];
 	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o),
 				   answer_not(rule_at_least(f, FACT_STEP_SECONDS, deep_most, o)));
 
-	if (r != ANSWER_YES)
-		return r;
-	r = rule_at_least(f, FACT_DISPATCH_GLUE, glue_least, o);
-	return r == ANSWER_YES && f->v[FACT_DISPATCH_GLUE].low < glue_least ? ANSWER_NO : r;
+	r = answer_and(r, rule_at_least(f, FACT_DISPATCH_GLUE, glue_least, o));
+	if (r == ANSWER_YES && glue->low < glue_least)
+		return rule_cannot_tell(o, "too little native code was seen to tell calls from "
+					   "arithmetic (level L3)");
+	return r;
 }
 
-static enum answer on_cpu(const struct facts *f, struct opinion *o)
+/* Of a step, what does not grow with the batch: in a deep one what calls, and as much again of what they prepare. */
+static void gain(struct finding *x, const struct facts *f, bool deep)
 {
-	struct finding *x = &o->finding;
-	/* without steps nothing can be said of any framework, however much of the time it has */
-	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, some_least, o),
-				   answer_not(rule_at_least(f, FACT_STEP_SECONDS, step_most, o)));
-	bool deep = r == ANSWER_NO && f->v[FACT_TIME_DISPATCH].value >= some_least;
+	const struct fact *glue = &f->v[FACT_DISPATCH_GLUE];
+	double least = deep ? glue->low : fixed_least;
+	double likely = deep ? fmax(least, fmin(fixed_deep, 2 * glue->value)) : fixed_likely;
+
+	/* the same samples in a quarter of the steps: only what grows with the batch stays */
+	rule_gain_of_time(x, 0.1, 1 - 0.75 * likely, 1 - 0.75 * least);
+}
+
+static void say_on_cpu(struct finding *x, const struct facts *f, bool deep)
+{
 	char a[24];
 
-	if (deep)
-		r = many_calls(f, o);
-
-	if (r == ANSWER_YES)
-		r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o),
-			       loading_is_for_training(f, o));
-	if (r != ANSWER_YES)
-		return r;
 	rule_where(x, f, FACT_DISPATCH_LINE);
+	num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a));
 	snprintf(x->title, sizeof(x->title),
-		 "a step takes %s, which is what its calls cost: a larger batch costs little more",
-		 num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a)));
-	rule_because(x, f, FACT_STEP_SECONDS, "%s a step",
-		     num_seconds(f->v[FACT_STEP_SECONDS].value, a, sizeof(a)));
+		 "a step takes %s, %s: a larger batch costs little more", a,
+		 deep ? "much of it to make its calls" : "which is what its calls cost");
+	rule_because(x, f, FACT_STEP_SECONDS, "%s a step", a);
 	rule_because(x, f, FACT_TIME_DISPATCH, "%s of the time of %s is framework code",
 		     num_percent(f->v[FACT_TIME_DISPATCH].value, a, sizeof(a)), loading_thread(f));
 	if (deep)
@@ -74,8 +74,25 @@ static enum answer on_cpu(const struct facts *f, struct opinion *o)
 	snprintf(x->fix, sizeof(x->fix),
 		 "four times the batch size (the learning rate may have to follow), or compile the "
 		 "step");
-	/* the same samples in a quarter of the steps: only what grows with the batch stays */
-	rule_gain_of_time(x, 0.1, 1 - 0.75 * fixed_likely, 1 - 0.75 * fixed_least);
+}
+
+static enum answer on_cpu(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *step = &f->v[FACT_STEP_SECONDS];
+	bool deep = step->known && step->value >= step_most;
+	/* without steps nothing can be said of any framework, however much of the time it has */
+	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, some_least, o),
+				   rule_at_least(f, FACT_STEP_SECONDS, 0, o));
+
+	if (r == ANSWER_YES)
+		r = deep ? many_calls(f, o) : rule_at_least(f, FACT_TIME_DISPATCH, calls_least, o);
+	if (r == ANSWER_YES)
+		r = loading_is_for_training(f, o);
+	if (r != ANSWER_YES)
+		return r;
+	say_on_cpu(x, f, deep);
+	gain(x, f, deep);
 	snprintf(x->then, sizeof(x->then), "its own work");
 	x->confidence = 0.5;
 	return ANSWER_YES;

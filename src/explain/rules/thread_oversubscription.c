@@ -156,6 +156,14 @@ static double with_work(const struct facts *f, double ready)
 	return ready - fact_or(f, FACT_CORES_YIELDED, 0) * each;
 }
 
+/* May the others go on in spite of them? Not with more than a few; without stacks it is not known who yields. */
+static bool may_yield(const struct facts *f, double ready, double allowed)
+{
+	if (ready > yields_most * allowed)
+		return false;
+	return !f->v[FACT_CORES_YIELDED].known || with_work(f, ready) < ready_least * allowed;
+}
+
 /* Is there no thread too many but for those of the loader's workers? What these do is another matter: fewer of them
  * would not make a batch cheaper. */
 static bool are_workers(const struct facts *f, double ready, double allowed)
@@ -184,8 +192,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	ready = f->v[FACT_THREADS_READY].value;
 	allowed = f->v[FACT_CORES_ALLOWED].value;
 	used = f->v[FACT_CORES_USED].value;
-	if (ready < ready_least * allowed || are_workers(f, ready, allowed) ||
-	    with_work(f, ready) < ready_least * allowed)
+	if (ready < ready_least * allowed || are_workers(f, ready, allowed))
 		return ANSWER_NO;
 	a = answer_and(rule_at_least(f, FACT_THREADS_DELAY, delay_least, o),
 		       answer_not(stopped(f, used, o)));
@@ -207,7 +214,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	bounded(x, f);
 	x->has_gain = alone == ANSWER_YES;
 	/* Helpers that wait by yielding give way to whoever has work: two for a core may cost much or nothing. */
-	x->note |= alone != ANSWER_YES ||
+	x->note |= alone != ANSWER_YES || may_yield(f, ready, allowed) ||
 		   (switches >= switches_most * used && ready <= yields_most * allowed);
 	x->cost = x->has_gain ? 1 - 1 / x->speedup : (double)NAN;
 	x->confidence = f->v[FACT_QUOTA_THROTTLED].known ? 0.8 : 0.7;

@@ -298,15 +298,20 @@ static void who_waits_for_its_children_hands_over(void **state)
 	assert_int_equal(r.job.followers, 1);
 	proc(&r, ROOT)->cpu_ns = proc(&r, CHILD)->cpu_ns = NS_PER_S;
 	stack_lead_watch(&r.job, r.now_ns);
-	proc(&r, ROOT)->cpu_ns += 1 * NS_PER_MS;
-	proc(&r, CHILD)->cpu_ns += 900 * NS_PER_MS;
-	stack_lead_watch(&r.job, r.now_ns + NS_PER_S / 2);
-	assert_false(proc(&r, CHILD)->leads); /* too early to tell */
-	stack_lead_watch(&r.job, r.now_ns + NS_PER_S);
+	for (int i = 1; i <= 3; i++) {
+		assert_false(proc(&r, CHILD)->leads); /* too early to tell */
+		proc(&r, ROOT)->cpu_ns += 5 * NS_PER_MS;
+		proc(&r, CHILD)->cpu_ns += 900 * NS_PER_MS;
+		stack_lead_watch(&r.job, r.now_ns + i * NS_PER_S - NS_PER_S / 2);
+		stack_lead_watch(&r.job, r.now_ns + i * NS_PER_S);
+	}
 	assert_true(proc(&r, ROOT)->leads && proc(&r, CHILD)->leads);
 	assert_int_equal(r.job.followers, 0);
+	proc(&r, ROOT)->cpu_ns += 20 * NS_PER_MS; /* a little is not enough to take it back */
+	stack_lead_watch(&r.job, r.now_ns + 4 * NS_PER_S);
+	assert_true(proc(&r, CHILD)->leads);
 	proc(&r, ROOT)->cpu_ns += 100 * NS_PER_MS;
-	stack_lead_watch(&r.job, r.now_ns + 2 * NS_PER_S);
+	stack_lead_watch(&r.job, r.now_ns + 5 * NS_PER_S);
 	assert_false(proc(&r, CHILD)->leads);
 	assert_int_equal(r.job.followers, 1);
 	rig_close(&r);
@@ -324,8 +329,8 @@ static void many_children_take_turns(void **state)
 	for (uint32_t i = 0; i < 12; i++)
 		born(&r, ENTITY_PROC, 100 + i, ROOT, (pid_t)(2000000000 + i), 0);
 	proc(&r, ROOT)->cpu_ns = NS_PER_S;
-	stack_lead_watch(&r.job, r.now_ns);
-	stack_lead_watch(&r.job, r.now_ns + NS_PER_S);
+	for (int i = 0; i < 4; i++)
+		stack_lead_watch(&r.job, r.now_ns + i * NS_PER_S);
 	assert_true(proc(&r, ROOT)->rests);
 	assert_int_equal(r.job.followers, 12);
 	rig_close(&r);

@@ -184,7 +184,8 @@ static void descents(void **state)
 	static const char *const yes[] = {
 		"w -= 0.01 * g",           "self.w1 -= 1e-3 * gw",
 		"w2 -= self.lr * x.T @ d", "pi.w1 += 1e-3 * g1; pi.w2 += 1e-3 * g2",
-		"theta += lr * grads[0]",  "net.b += 5e-4 * (grad_b)"
+		"theta += lr * grads[0]",  "self.w += eta * d",
+		"net.b += 5e-4 * (grad_b)"
 	};
 	static const char *const no[] = { "x += dt * v",
 					  "pos += 0.05 * vel",
@@ -193,7 +194,15 @@ static void descents(void **state)
 					  "count += 1",
 					  "score += 0.1 * gain_of(x)",
 					  "a -= b",
-					  "w -= 1e-3 ** g" };
+					  "w -= 1e-3 ** g",
+					  "y += 0.587 * g",
+					  "vy += dt * g",
+					  "v -= dt * self.g",
+					  "score += w * gt[i]",
+					  "mag += 0.5 * gx",
+					  "s += w * grade",
+					  "v -= self.dt * a",
+					  "n += grade * 2" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)

@@ -84,9 +84,20 @@ static void not_beyond_a_library(void **state)
 
 	(void)state;
 	assert_string_equal(x->where.function, "decode");
-	assert_true(x->where.n_callers <= 1);
-	if (x->where.n_callers)
-		assert_string_equal(x->where.callers[0].function, "Shapes.__getitem__");
+	assert_int_equal(x->where.n_callers, 1);
+	assert_string_equal(x->where.callers[0].function, "Shapes.__getitem__");
+	told_done(&t);
+}
+
+/* The line of an exception was in no stack: nobody can say who called it. */
+static void none_of_an_exception(void **state)
+{
+	struct told t;
+	const struct finding *x = tell(&t, "gpu-oom-yes-helper", "gpu_oom");
+
+	(void)state;
+	assert_int_equal(x->where.line, 71);
+	assert_int_equal(x->where.n_callers, 0);
 	told_done(&t);
 }
 
@@ -96,6 +107,7 @@ int main(void)
 		cmocka_unit_test(up_to_the_loop),
 		cmocka_unit_test(none_above_the_loop),
 		cmocka_unit_test(not_beyond_a_library),
+		cmocka_unit_test(none_of_an_exception),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
