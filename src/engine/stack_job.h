@@ -84,8 +84,9 @@ struct stack_proc {
 	unsigned rested;     /* seconds of that */
 	int64_t cpu_then_ns; /* of its clock when that was last asked */
 	unsigned children;
-	unsigned looks;  /* at its Python: the first few come at once, it may not live long */
-	bool asked_perf; /* whether its first thread may be sampled was tried */
+	unsigned looks;      /* at its Python: the first few come at once, it may not live long */
+	unsigned leaf_looks; /* since it was last asked for a native leaf */
+	bool asked_perf;     /* whether its first thread may be sampled was tried */
 	VEC(struct stack_thread) threads; /* the first is the process's own */
 };
 

@@ -36,17 +36,22 @@ static unsigned every(const struct stack_job *j)
 	return 1;
 }
 
-/* Is it the turn of this process? One in a look. */
-static bool its_turn(const struct stack_job *j, const struct stack_proc *p, size_t place)
+/* Is it the turn of this process? One in a look, and each after so many looks at itself: turns that are counted by the clock
+ * of looks would never fall together with those in which a follower is looked at (stack_pace.h: stride). */
+static bool its_turn(const struct stack_job *j, const struct stack_proc *p)
 {
-	unsigned each = every(j);
-	bool leaders = !j->followers || j->turn / each % 2 == 0;
-	size_t turn = j->turn / each / 2 % (j->procs.n ? j->procs.n : 1);
+	unsigned each = every(j), leaders = (unsigned)(j->procs.n - j->followers);
+	unsigned stride = j->stride ? j->stride : 1, after;
 
-	if (!j->perf || j->turn % each || j->asked || p->leads != leaders)
+	if (j->asked)
 		return false;
-	/* The next one of its kind from `turn` on: who is before it waits for the next round. */
-	return place >= turn || place + 1 == j->procs.n;
+	if (!j->followers)
+		after = each * leaders;
+	else if (p->leads) /* not in step with anybody */
+		after = 2 * each * leaders - 1 + j->leaf_turn % 3;
+	else
+		after = 2 * each * (unsigned)j->followers / stride;
+	return p->leaf_looks >= after;
 }
 
 static const struct py_thread *python_in(const struct py_stacks *s, pid_t tid)
@@ -179,7 +184,7 @@ static void ask(struct stack_job *j, struct stack_thread *t)
 
 /* Threads that are on a CPU, as far as is known: the first by what was just seen, others by the last
  * look. They take turns. One with Python frames is asked alone: its stack is read meanwhile. */
-void stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place)
+void stack_leaf_begin(struct stack_job *j, struct stack_proc *p)
 {
 	unsigned n = 0;
 
@@ -188,7 +193,8 @@ void stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place)
 	if (!p->native || !j->perf)
 		return;
 	collect(j, p);
-	if (!its_turn(j, p, place))
+	p->leaf_looks++;
+	if (!its_turn(j, p))
 		return;
 	for (size_t i = 0; i < p->threads.n && n < ASK_MAX && !j->leaves.asked; i++) {
 		struct stack_thread *t = &p->threads.v[(j->leaf_turn + i) % p->threads.n];
@@ -203,6 +209,7 @@ void stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place)
 	n += j->leaves.asked != NULL;
 	j->leaf_turn += n;
 	j->asked = n > 0;
+	p->leaf_looks = n > 0 ? 0 : p->leaf_looks;
 }
 
 void stack_leaf_end(struct stack_job *j, struct stack_proc *p)

@@ -32,7 +32,7 @@ struct stack_leaves {
 };
 
 /* Takes what was asked for at the last look, and asks threads of the process, if it is its turn. */
-void stack_leaf_begin(struct stack_job *j, struct stack_proc *p, size_t place);
+void stack_leaf_begin(struct stack_job *j, struct stack_proc *p);
 /* Behind the reading of its stacks: waits for the answer of a thread with Python frames, 30 us at most. */
 void stack_leaf_end(struct stack_job *j, struct stack_proc *p);
 /* The answer of a thread, NULL: none. */

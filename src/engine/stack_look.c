@@ -266,7 +266,7 @@ static bool rests(const struct stack_job *j, struct stack_proc *p, struct stack_
 	       (j->turn + i) % ASK_EVERY && wait_stands(p->wait, t->tid);
 }
 
-static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_t now_ns)
+static void look(struct stack_job *j, struct stack_proc *p, int64_t now_ns)
 {
 	size_t hint = 0;
 	bool first_alive, still = stands_still(p, now_ns, &first_alive);
@@ -287,7 +287,7 @@ static void look(struct stack_job *j, struct stack_proc *p, size_t place, int64_
 		p->threads.v[0].watched = native_perf_watch(j->perf, p->threads.v[0].tid) == 0;
 		p->asked_perf = true;
 	}
-	stack_leaf_begin(j, p, place);
+	stack_leaf_begin(j, p);
 	if (p->py)
 		read_python(j, p, now_ns);
 	stack_leaf_end(j, p);
@@ -372,7 +372,7 @@ void stack_job_look(struct stack_job *j, int64_t now_ns)
 		struct stack_proc *p = j->procs.v[i];
 
 		if (!p->gone && now_ns >= p->from_ns && p->threads.n && its_turn(j, p, i))
-			look(j, p, i, now_ns);
+			look(j, p, now_ns);
 		if (due)
 			sweep(j, p, now_ns);
 	}
