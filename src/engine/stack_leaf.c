@@ -36,22 +36,21 @@ static unsigned every(const struct stack_job *j)
 	return 1;
 }
 
-/* Is it the turn of this process? One in a look, and each after so many looks at itself: turns that are counted by the clock
- * of looks would never fall together with those in which a follower is looked at (stack_pace.h: stride). */
-static bool its_turn(const struct stack_job *j, const struct stack_proc *p)
+/* One in a look, and each after so many looks at itself: turns that are counted by the clock of looks would never fall
+ * together with those in which a follower is looked at (stack_pace.h: stride). Leaders come first in a look, so they leave out a
+ * third of them, and not in step with anything. */
+bool stack_leaf_turn(const struct stack_job *j, const struct stack_proc *p)
 {
 	unsigned each = every(j), leaders = (unsigned)(j->procs.n - j->followers);
-	unsigned stride = j->stride ? j->stride : 1, after;
+	unsigned stride = j->stride ? j->stride : 1;
 
 	if (j->asked)
 		return false;
 	if (!j->followers)
-		after = each * leaders;
-	else if (p->leads) /* not in step with anybody */
-		after = 2 * each * leaders - 1 + j->leaf_turn % 3;
-	else
-		after = 2 * each * (unsigned)j->followers / stride;
-	return p->leaf_looks >= after;
+		return p->leaf_looks >= each * leaders;
+	if (p->leads)
+		return p->leaf_looks >= 2 * each * leaders && map_mix(j->turn) % 3;
+	return p->leaf_looks >= (2 * each * (unsigned)j->followers + stride - 1) / stride;
 }
 
 static const struct py_thread *python_in(const struct py_stacks *s, pid_t tid)
@@ -194,7 +193,7 @@ void stack_leaf_begin(struct stack_job *j, struct stack_proc *p)
 		return;
 	collect(j, p);
 	p->leaf_looks++;
-	if (!its_turn(j, p))
+	if (!stack_leaf_turn(j, p))
 		return;
 	for (size_t i = 0; i < p->threads.n && n < ASK_MAX && !j->leaves.asked; i++) {
 		struct stack_thread *t = &p->threads.v[(j->leaf_turn + i) % p->threads.n];

@@ -31,6 +31,8 @@ struct stack_leaves {
 	struct stack_thread *asked; /* with Python frames, NULL: none */
 };
 
+/* Is it the turn of this process, of which p->leaf_looks were counted? */
+bool stack_leaf_turn(const struct stack_job *j, const struct stack_proc *p);
 /* Takes what was asked for at the last look, and asks threads of the process, if it is its turn. */
 void stack_leaf_begin(struct stack_job *j, struct stack_proc *p);
 /* Behind the reading of its stacks: waits for the answer of a thread with Python frames, 30 us at most. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "engine/stack_job.h"
 #include "engine/stack_lead.h"
+#include "engine/stack_leaf.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -336,6 +337,47 @@ static void many_children_take_turns(void **state)
 	rig_close(&r);
 }
 
+/* Whatever the stride and its place, each process is asked for its native leaf, and those of a kind as often as each other. */
+static void everybody_has_a_turn(void **state)
+{
+	enum { LEADERS = 2, FOLLOWERS = 5, PROCS = LEADERS + FOLLOWERS, LOOKS = 4000 };
+
+	(void)state;
+	for (unsigned stride = 1; stride <= 8; stride++) {
+		struct stack_proc procs[PROCS] = { 0 };
+		struct stack_job j = { .followers = FOLLOWERS, .stride = stride };
+		unsigned asked[PROCS] = { 0 };
+
+		for (size_t i = 0; i < PROCS; i++) {
+			procs[i].leads = i < LEADERS;
+			*vec_push(&j.procs) = &procs[i];
+		}
+		for (j.turn = 1; j.turn <= LOOKS; j.turn++) {
+			j.asked = false;
+			for (size_t i = 0; i < PROCS; i++) {
+				if (!procs[i].leads && (j.turn + i) % stride)
+					continue;
+				procs[i].leaf_looks++;
+				if (!stack_leaf_turn(&j, &procs[i]))
+					continue;
+				asked[i]++;
+				procs[i].leaf_looks = 0;
+				j.asked = true;
+				j.leaf_turn++;
+			}
+		}
+		for (size_t i = 0; i < PROCS; i++) {
+			unsigned like = asked[i < LEADERS ? 0 : LEADERS];
+
+			if (asked[i] < LOOKS / 8 / FOLLOWERS || asked[i] < like / 2 ||
+			    asked[i] > like * 2)
+				fail_msg("stride %u: process %zu was asked %u times, another %u", stride,
+					 i, asked[i], like);
+		}
+		vec_done(&j.procs);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -347,6 +389,7 @@ int main(void)
 		cmocka_unit_test(a_wait_has_all_its_callers),
 		cmocka_unit_test(who_waits_for_its_children_hands_over),
 		cmocka_unit_test(many_children_take_turns),
+		cmocka_unit_test(everybody_has_a_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
