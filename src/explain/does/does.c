@@ -15,7 +15,7 @@ const char *does_name(enum does_what what)
 		[DOES_TOKENIZE] = "tokenize", [DOES_TRAIN] = "train",
 		[DOES_LOADER] = "loader",     [DOES_POOL] = "pool",
 		[DOES_STARTS] = "starts",     [DOES_THREADS] = "threads",
-		[DOES_WATCH] = "watch",
+		[DOES_DEVICE] = "device",     [DOES_WATCH] = "watch",
 	};
 
 	return what >= 0 && what < DOES_WHATS ? names[what] : "";

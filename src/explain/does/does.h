@@ -40,6 +40,7 @@ enum does_what {
 	DOES_POOL,    /* makes a pool of workers */
 	DOES_STARTS,  /* starts a process or a thread of its own */
 	DOES_THREADS, /* says how many threads libraries may use */
+	DOES_DEVICE,  /* chooses a device: torch.device("cuda:0"), jax.devices()[0] */
 	DOES_WATCH,   /* computes what nobody learns from, in a loop that learns */
 	DOES_WHATS
 };

@@ -330,7 +330,7 @@ static bool calls(struct span s, const char *name)
 	return false;
 }
 
-/* Where workers and threads come from, DOES_WHATS: nowhere here. Names of variables of the environment are strings. */
+/* Where workers, threads and devices come from, DOES_WHATS: nowhere here. Names of variables of the environment are strings. */
 static enum does_what made_by(struct span s, struct span raw)
 {
 	if (span_has(s, "DataLoader("))
@@ -343,12 +343,19 @@ static enum does_what made_by(struct span s, struct span raw)
 	    (span_has_any(s, "environ|putenv(") &&
 	     span_has_any(raw, "OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS")))
 		return DOES_THREADS;
+	if (calls(s, "Device(") || calls(s, "jax.devices(") || calls(s, "mx.gpu(") ||
+	    calls(s, "set_device(") || span_has(s, ".cuda(") ||
+	    (span_has_any(s, "device(|device =|device=|.to(") &&
+	     span_has_any(raw, "\"cuda|'cuda|GPU:")))
+		return DOES_DEVICE;
 	return DOES_WHATS;
 }
 
 /* What is made for asking only is none of the training's. */
 static void tell_makers(struct scanner *x)
 {
+	bool chosen = false; /* a device: what follows goes to the same */
+
 	for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++) {
 		const struct py_statement *t = &x->s.statements.v[i];
 		struct span s = span_of(t);
@@ -360,8 +367,11 @@ static void tell_makers(struct scanner *x)
 		    span_begins(s, "import ") || span_begins(s, "from "))
 			continue;
 		what = made_by(s, raw_of(x, t));
-		if (what != DOES_WHATS && !text_names_held_out(s.p, s.n))
-			x->ret[x->found++] = (struct does){ what, t->line, t->line };
+		if (what == DOES_WHATS || (what == DOES_DEVICE && chosen) ||
+		    text_names_held_out(s.p, s.n))
+			continue;
+		chosen |= what == DOES_DEVICE;
+		x->ret[x->found++] = (struct does){ what, t->line, t->line };
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lines that are to be changed, which no stack shows: where the loader or the workers are made, where threads are
- * counted. By what was read in the program's own files (explain/does/does.h).
+ * counted, where a device is chosen. By what was read in the program's own files (explain/does/does.h).
  */
 #include "explain/does/does.h"
 #include "explain/facts/stacked.h"
@@ -55,15 +55,17 @@ static void compute(const struct scene *s, struct facts *f)
 {
 	const struct stack_book *book = s->activity.book;
 	bool workers = fact_or(f, FACT_LOADER_WORKERS, 0) >= workers_least;
-	uint32_t made = 0, counted = 0;
-	double makers = 0, threads = 0;
+	uint32_t made = 0, counted = 0, chosen = 0;
+	double makers = 0, threads = 0, devices = 0;
 
 	if (book) {
 		makers = makers_of(book, f->v[FACT_LOADER_FRAMEWORK].text, workers, &made);
 		threads = lines_of(book, DOES_THREADS, &counted);
+		devices = lines_of(book, DOES_DEVICE, &chosen);
 	}
 	set(f, FACT_LOADER_MADE, makers, made, "makes the loader");
 	set(f, FACT_POOL_SET, threads, counted, "counts threads");
+	set(f, FACT_GPU_CHOSEN, devices, chosen, "chooses a device");
 }
 
 const struct fact_source written_facts = { "written", compute };

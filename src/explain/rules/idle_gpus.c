@@ -20,8 +20,9 @@
 static const double full_least = 0.85;
 static const double held_most = 0.1; /* of its busy time */
 
-static void spread(struct finding *x, double idle, double working)
+static void spread(struct finding *x, const struct facts *f, double idle, double working)
 {
+	rule_where(x, f, FACT_GPU_CHOSEN);
 	x->has_gain = true;
 	x->low = 1;
 	x->high = (idle + working) / working;
@@ -50,7 +51,7 @@ static void own(struct finding *x, const struct facts *f, double idle, double wo
 		 "DistributedDataParallel), or ask for %.0f GPU%s and leave the rest to others",
 		 n, working, working > 1.5 ? "s" : "");
 	snprintf(x->edit, sizeof(x->edit), "torchrun --nproc_per_node=%.0f", n);
-	spread(x, idle, working);
+	spread(x, f, idle, working);
 	x->confidence = 0.6;
 }
 
@@ -77,7 +78,7 @@ static void unused(struct finding *x, const struct facts *f, double n)
 	rule_because(x, f, FACT_GPU_SPARE, "nobody was on them, and nothing hides them from it");
 	rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time", f->v[FACT_GPU_BUSY].text,
 		     num_percent(f->v[FACT_GPU_BUSY].value, share, sizeof(share)));
-	spread(x, n, f->v[FACT_GPU_WORKING].value);
+	spread(x, f, n, f->v[FACT_GPU_WORKING].value);
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -371,8 +371,8 @@ static void everybody_has_a_turn(void **state)
 
 			if (asked[i] < LOOKS / 8 / FOLLOWERS || asked[i] < like / 2 ||
 			    asked[i] > like * 2)
-				fail_msg("stride %u: process %zu was asked %u times, another %u", stride,
-					 i, asked[i], like);
+				fail_msg("stride %u: process %zu was asked %u times, another %u",
+					 stride, i, asked[i], like);
 		}
 		vec_done(&j.procs);
 	}

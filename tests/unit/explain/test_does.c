@@ -222,6 +222,25 @@ static void makes_workers(void **state)
 	       "pool 1-1|starts 4-4");
 }
 
+static void chooses_a_device(void **state)
+{
+	(void)state;
+	expect("device = torch.device('cuda:0')\n"
+	       "net = Net().to(device)\n"
+	       "x = x.to('cuda')\n",
+	       "device 1-1");
+	expect("net = Net().cuda()\n", "device 1-1");
+	expect("dev = jax.devices()[0]\n", "device 1-1");
+	expect("with tf.device('/GPU:0'):\n"
+	       "    x = f(x)\n",
+	       "device 1-1");
+	/* not a GPU, and other things of the name */
+	expect("device = torch.device('cpu')\n"
+	       "d = my_device(3)\n"
+	       "print('cuda')\n",
+	       "");
+}
+
 static void watches(void **state)
 {
 	(void)state;
@@ -376,12 +395,19 @@ static void what_was_held_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evaluates),     cmocka_unit_test(does_not_evaluate),
-		cmocka_unit_test(saves),         cmocka_unit_test(logs),
-		cmocka_unit_test(loads),         cmocka_unit_test(tokenizes),
-		cmocka_unit_test(makes_workers), cmocka_unit_test(watches),
-		cmocka_unit_test(trains),        cmocka_unit_test(any_text_will_do),
-		cmocka_unit_test(places),        cmocka_unit_test(what_was_held_out),
+		cmocka_unit_test(evaluates),
+		cmocka_unit_test(does_not_evaluate),
+		cmocka_unit_test(saves),
+		cmocka_unit_test(logs),
+		cmocka_unit_test(loads),
+		cmocka_unit_test(tokenizes),
+		cmocka_unit_test(makes_workers),
+		cmocka_unit_test(chooses_a_device),
+		cmocka_unit_test(watches),
+		cmocka_unit_test(trains),
+		cmocka_unit_test(any_text_will_do),
+		cmocka_unit_test(places),
+		cmocka_unit_test(what_was_held_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
