@@ -226,7 +226,9 @@ def test_ranks_of_a_record(spotter, agent, tmp_path):
         rows = {x["rank"]: v for x, v in found.all("spotter_steps_total") if x.get("rank")}
         return rows == expected and found
     try:
-        m = until(lambda: steps({"0": 25, "1": 25}), "25 steps of each rank")
+        # a rank may be met, with its steps, before it is known whose record they are from
+        m = until(lambda: (s := steps({"0": 25, "1": 25})) and s.all("spotter_run_info", source="spotter") and s,
+                  "25 steps of each rank, of a run that is recorded")
         (info, _), = m.all("spotter_run_info", source="spotter")
         assert info["run_id"] == spotter.records()[0].stem and info["world_size"] == "2"
         assert {x.get("rank") for x, _ in m.all("spotter_rank_info", run_id=info["run_id"])} == {"0", "1"}
