@@ -24,6 +24,7 @@ enum weight {
 	W_GPU = 840,
 	W_TIME = 820,
 	W_TOGETHER = 810,
+	W_CALLED = 800,
 	W_MEMORY = 750,
 	W_BECAUSE = 600,
 	W_LEVEL = 550,

@@ -222,7 +222,7 @@ static void put_callers(const struct finding *x, char *buf, size_t size)
 				      x->where.callers[i].line);
 }
 
-/* Where in the program: "train.py:41, in decode"; unless the title says it. */
+/* Where in the program: "train.py:41, in decode"; unless the title says it, then only who calls it. */
 static void put_at(struct page *p, const struct finding *x, unsigned weight)
 {
 	const char *file = strrchr(x->where.file, '/'), *said;
@@ -234,10 +234,15 @@ static void put_at(struct page *p, const struct finding *x, unsigned weight)
 		snprintf(line, sizeof(line), ":%d", x->where.line);
 	snprintf(place, sizeof(place), "%s%s", file ? file + 1 : x->where.file, line);
 	put_callers(x, caller, sizeof(caller));
-	said = x->where.file[0] && !caller[0] ? strstr(x->title, place) : NULL;
+	said = x->where.file[0] ? strstr(x->title, place) : NULL;
 	/* "x.py:4" is not said by "x.py:41" */
-	if (said && !(line[0] && strchr("0123456789", said[strlen(place)]) && said[strlen(place)]))
+	if (said &&
+	    !(line[0] && strchr("0123456789", said[strlen(place)]) && said[strlen(place)])) {
+		if (caller[0])
+			page_add(p, weight - W_AT + W_CALLED, PAGE_PLAIN, "Called", "at %s",
+				 caller + strlen(", called at "));
 		return;
+	}
 	page_add(p, weight, PAGE_PLAIN, "At", "%s%s%s%s%s%s", x->where.file,
 		 x->where.file[0] ? line : "",
 		 x->where.file[0] && x->where.function[0] ? ", in " : "", x->where.function,
