@@ -147,6 +147,8 @@ static int serve(struct cli *cli, struct agent *a, struct agent_push *push,
 	struct http *http;
 	int status;
 
+	/* Whoever reads the address may end it right away. */
+	live_hold_signals();
 	/* The first scrape finds something. */
 	(void)agent_tick(a);
 	/* Before there is a thread that tells of it. */

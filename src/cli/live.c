@@ -91,6 +91,13 @@ static void block_signals(sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
+void live_hold_signals(void)
+{
+	sigset_t set;
+
+	block_signals(&set);
+}
+
 int live_open(struct live *l, const struct live_options *o, struct err *e)
 {
 	struct sampler_options so = { .job = { .root = o->pid },

@@ -32,6 +32,9 @@ struct live_options {
 	const char *nvml;        /* GPU library, NULL: the usual one */
 };
 
+/* SIGINT, SIGTERM and SIGHUP are for live_wait() from now on, of whoever does not call live_open() before anybody can know
+ * that he is there. */
+void live_hold_signals(void);
 /* Blocks SIGINT, SIGTERM and SIGHUP, which live_wait() then reports. */
 int live_open(struct live *l, const struct live_options *o, struct err *e);
 /* One tick. 0, -ESRCH when the process looked at has ended, -errno when nothing could be read. */

@@ -124,6 +124,14 @@ def test_metrics_over_http(agent):
     assert child.wait(timeout=PATIENCE) == 0
 
 
+def test_ends_well_at_once(agent):
+    """As soon as it has said where it is."""
+    for _ in range(5):
+        child, _ = agent()
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(timeout=PATIENCE) == 0
+
+
 def test_usage(spotter, agent, roots):
     taken = agent()[1].removeprefix("http://")
     done = spotter("agent", "--listen", taken)
