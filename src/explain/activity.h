@@ -14,7 +14,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "model/stacks.h"
+#include "explain/place.h"
 
 struct scene;
 
@@ -115,14 +115,6 @@ int activity_open(struct scene *s);
 void activity_done(struct activity *a);
 /* Is it a frame of the machinery of imports? */
 bool activity_imports(const struct place *p);
-/* Of the interpreter, of installed packages, of no file at all: nothing the user wrote. */
-bool place_is_library(const struct place *p);
-/* A number for a function of a book, by its file and name. Comprehensions and generator expressions of Python 3.11
- * ("pairs.<locals>.<listcomp>") belong to the function they stand in: 3.12 has none of their own, and before 3.11 their names do not
- * say where they stand. */
-uint64_t place_function(const struct place *p);
-/* The name of that function, safe to show. */
-void place_function_name(const struct place *p, char *buf, size_t size);
 /* Samples of a binomial share: half the width of its 95 % interval (Wilson), at least what one sample is
  * worth. For facts with intervals. */
 double activity_error(double share, double samples);

@@ -161,7 +161,7 @@ static struct feed_line *line_at(struct feed *f, const struct place *p, uint32_t
 	l = f->lines.n < LINES_MAX ? vec_push(&f->lines) : NULL;
 	if (!l || !map_put(&f->by_place, id, (uint32_t)f->lines.n))
 		return NULL;
-	*l = (struct feed_line){ .p = p, .function = loop_function(p) };
+	*l = (struct feed_line){ .p = p, .function = place_code(p) };
 	read_line(l);
 	return l;
 }
@@ -368,7 +368,7 @@ static bool is_made_inside(const struct feed *f, const struct feed_line *l,
 			   const struct place *made)
 {
 	return made && l->model && is_argument(l->p->source, made->function) &&
-	       !uses_answers(f, l) && prepares(f, loop_function(made)) && goes_on(f, l);
+	       !uses_answers(f, l) && prepares(f, place_code(made)) && goes_on(f, l);
 }
 
 /* Innermost first: nothing of the program's own up to the line that feeds is a model. */

@@ -82,12 +82,6 @@ bool loop_place_is_own(const struct place *p)
 	       !place_is_library(p);
 }
 
-/* Texts of a book are kept once. */
-uint64_t loop_function(const struct place *p)
-{
-	return map_mix(map_mix((uint64_t)(uintptr_t)p->file) ^ (uint64_t)(uintptr_t)p->function);
-}
-
 /* Has nothing else to be called: Python on a CPU, or a file that is read. */
 bool row_is_nameless(const struct act_row *r)
 {
@@ -114,7 +108,7 @@ enum { IF_INNERMOST = 1, ANYWHERE = 2 };
  * of such a function that names what it changes: who = assign(x, centres) */
 static uint32_t learning_of(const struct loop_sense *sense, const struct place *p)
 {
-	uint64_t function = loop_function(p);
+	uint64_t function = place_code(p);
 	uint32_t flags = 0;
 
 	for (size_t k = 0; k < sense->learnt.n; k++) {
@@ -183,7 +177,7 @@ static bool is_used(const struct activity *a, const struct act_thread *t, const 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct place *p = stack_book_find_place(a->book, a->rows.v[k].place);
 
-		if (loop_place_is_own(p) && p->source != by && loop_function(p) == l->function &&
+		if (loop_place_is_own(p) && p->source != by && place_code(p) == l->function &&
 		    line_has_arrays(p->source) && line_names(p->source, l->name, l->n))
 			return true;
 	}
@@ -195,7 +189,7 @@ static bool note_learnt(struct loop_sense *s, const struct activity *a, const st
 			uint32_t place)
 {
 	const struct place *p = stack_book_find_place(a->book, place);
-	struct learnt l = { .function = loop_function(p) }, *at;
+	struct learnt l = { .function = place_code(p) }, *at;
 	uint32_t seen;
 
 	if (s->asked.n >= LEARNT_MAX || map_get(&s->asked, place, &seen))
@@ -281,10 +275,9 @@ static bool note_callers(const struct activity *a, const struct act_thread *t,
 
 			model |= p && p->kind == PLACE_PYTHON && !loop_place_is_own(p);
 			/* one that calls itself is one call */
-			if (!loop_place_is_own(p) || loop_place_is_head(p) ||
-			    loop_function(p) == last)
+			if (!loop_place_is_own(p) || loop_place_is_head(p) || place_code(p) == last)
 				continue;
-			last = loop_function(p);
+			last = place_code(p);
 			if (!add_time(&c->any, last, r->seconds) ||
 			    (model && !add_time(&c->model, last, r->seconds)))
 				return false;
@@ -306,11 +299,11 @@ static bool in_head(const struct activity *a, const struct act_row *r, const str
 
 		if (!loop_place_is_own(p))
 			continue;
-		map_get(&c->any, loop_function(p), &body);
+		map_get(&c->any, place_code(p), &body);
 		if (code && body && loop_place_is_head(p) && inside < framework_most * body)
 			return true;
 		code = true;
-		map_get(&c->model, loop_function(p), &model);
+		map_get(&c->model, place_code(p), &model);
 		inside = model > inside ? model : inside;
 	}
 	return false;

@@ -19,23 +19,6 @@ struct place_memo {
 	uint32_t topics, line_topics, text_topics, named_topics; /* named: without those by text */
 };
 
-/* Files of the interpreter, of installed packages and of no file at all. */
-bool place_is_library(const struct place *p)
-{
-	const char *file = p->file;
-
-	static const char *const parts[] = { "/site-packages/", "/dist-packages/",
-					     "/lib/python3",    "/lib64/python3",
-					     "/python3.zip/",   "/spotter/_hooks/" };
-
-	if (strncmp(file, "<frozen ", 8) == 0 || strncmp(file, "<__array_function__", 19) == 0)
-		return true;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strstr(file, parts[i]))
-			return true;
-	return false;
-}
-
 /* Folders of a project that scripts are kept in, beside the code they use. */
 static const char script_folders[] = "scripts|script|bin|tools|examples|example|experiments|"
 				     "experiment|jobs|cli|apps|recipes|tasks";

@@ -77,7 +77,7 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 		  struct act_row *row);
 /* Where a thread trains. By hand: it has no framework, and functions of its own learn with arrays alone. */
 struct learnt {
-	uint64_t function; /* loop_function() */
+	uint64_t function; /* place_code() */
 	const char *name;  /* what it changes, in the text of the line */
 	size_t n;
 };
@@ -110,7 +110,6 @@ void rows_of_calls(struct activity *a, const struct act_thread *t);
 /* For both: is it the program's own code, is it the head of a `for` loop, which function is it of? */
 bool loop_place_is_own(const struct place *p);
 bool loop_place_is_head(const struct place *p);
-uint64_t loop_function(const struct place *p);
 /* Is it about the framework, or about what stands for one? Has it nothing else to be called: Python on a CPU, or a file that is
  * read or mapped? */
 bool row_is_framework(const struct activity *a, const struct loop_sense *sense,

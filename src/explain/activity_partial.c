@@ -33,7 +33,7 @@ static uint64_t call_of(const struct stack_book *book, uint32_t node)
 
 	if (!p || p->kind != PLACE_PYTHON || !p->file || !p->function)
 		return 0;
-	return map_mix(loop_function(p) ^ map_mix(n->parent));
+	return map_mix(place_code(p) ^ map_mix(n->parent));
 }
 
 static bool add(struct calls *c, uint64_t key, const struct act_row *r)

@@ -13,48 +13,6 @@ static const double most_least = 0.6;
  * news. */
 static const double loop_least = 0.85;
 
-/* Length of the name of the function that `name` belongs to: "walk" of "walk.<locals>.<listcomp>". */
-static size_t enclosing(const char *name)
-{
-	static const char *const inner[] = { ".<locals>.<listcomp>", ".<locals>.<genexpr>",
-					     ".<locals>.<dictcomp>", ".<locals>.<setcomp>" };
-	size_t n = strlen(name);
-
-	for (size_t i = 0; n && name[n - 1] == '>' && i < sizeof(inner) / sizeof(inner[0]);) {
-		size_t k = strlen(inner[i]);
-
-		if (n > k && memcmp(name + n - k, inner[i], k) == 0) {
-			n -= k;
-			i = 0; /* one may stand in another */
-		} else {
-			i++;
-		}
-	}
-	return n;
-}
-
-uint64_t place_function(const struct place *p)
-{
-	uint64_t key = map_mix((uint64_t)(uintptr_t)p->file);
-	size_t n = enclosing(p->function);
-
-	for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
-		uint64_t part = 0;
-
-		memcpy(&part, p->function + i, n - i < sizeof(part) ? n - i : sizeof(part));
-		key = map_mix(key ^ part);
-	}
-	return key;
-}
-
-void place_function_name(const struct place *p, char *buf, size_t size)
-{
-	char name[256];
-
-	snprintf(name, sizeof(name), "%.*s", (int)enclosing(p->function), p->function);
-	text_safe_copy(buf, size, name);
-}
-
 struct calls {
 	struct map by_place; /* place -> row */
 	VEC(struct call_line {

@@ -3,9 +3,8 @@
 
 #include "base/num.h"
 #include "base/text.h"
-#include "explain/activity.h"
 #include "explain/pipeline.h"
-#include "model/stacks.h"
+#include "explain/place.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "explain/rule.h"
 
 #include "base/text.h"
-#include "explain/activity.h"
+#include "explain/place.h"
 #include "model/stacks.h"
 
 #include <math.h>

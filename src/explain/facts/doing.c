@@ -108,8 +108,7 @@ static bool note_savers(const struct activity *a, const struct act_thread *t, st
 		const struct act_row *r = &a->rows.v[k];
 		const struct place *p = stack_book_find_place(a->book, r->place);
 
-		if (p && r->topics & BIT(TOPIC_CHECKPOINT) &&
-		    !map_put(savers, stacked_function(p), 1))
+		if (p && r->topics & BIT(TOPIC_CHECKPOINT) && !map_put(savers, place_code(p), 1))
 			return false;
 	}
 	return true;
@@ -123,7 +122,7 @@ static struct act_row seen_as(const struct activity *a, const struct act_row *r,
 	struct act_row x = *r;
 	uint32_t one;
 
-	if (settles_file(p) && map_get(savers, stacked_function(p), &one))
+	if (settles_file(p) && map_get(savers, place_code(p), &one))
 		x.topics |= BIT(TOPIC_CHECKPOINT);
 	return x;
 }
@@ -165,7 +164,7 @@ static bool is_below(const struct activity *a, const struct act_row *r, uint64_t
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = stack_book_find_place(a->book, places[i]);
 
-		if (p && stacked_function(p) == function)
+		if (p && place_code(p) == function)
 			return true;
 	}
 	return false;
@@ -184,7 +183,7 @@ static void read_for(const struct activity *a, const struct act_thread *t, struc
 
 		own += mine ? r->seconds : 0;
 		if (r->unknown || (!mine && r->state != TIME_DISPATCH) ||
-		    !is_below(a, r, stacked_function(p)))
+		    !is_below(a, r, place_code(p)))
 			continue;
 		*(mine ? &below : &model) += r->seconds;
 	}

@@ -152,7 +152,7 @@ static bool note_functions(const struct activity *a, const struct act_thread *t,
 		for (size_t i = 0; i < n; i++) {
 			const struct place *p = stack_book_find_place(a->book, places[i]);
 
-			if (p && p->kind == PLACE_PYTHON && !map_put(seen, stacked_function(p), 1))
+			if (p && p->kind == PLACE_PYTHON && !map_put(seen, place_code(p), 1))
 				return false;
 		}
 	}
@@ -202,7 +202,7 @@ static uint32_t parting(const struct activity *a, const struct act_row *r, const
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = stack_book_find_place(a->book, places[i]);
 
-		if (p && p->kind == PLACE_PYTHON && map_get(seen, stacked_function(p), &one) &&
+		if (p && p->kind == PLACE_PYTHON && map_get(seen, place_code(p), &one) &&
 		    map_get(own, file_of(p), &one))
 			return is_top(p) && heads_loop(a, r) ? r->place : places[i];
 	}

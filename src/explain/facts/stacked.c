@@ -115,11 +115,6 @@ bool stacked_has_python(const struct activity *a, const struct act_thread *t)
 	return false;
 }
 
-uint64_t stacked_function(const struct place *p)
-{
-	return map_mix(map_mix((uint64_t)(uintptr_t)p->file) ^ (uint64_t)(uintptr_t)p->function);
-}
-
 void heat_add(struct heat *h, const struct stack_book *b, uint32_t place, double seconds)
 {
 	const struct place *p = b ? stack_book_find_place(b, place) : NULL;

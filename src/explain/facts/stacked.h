@@ -29,10 +29,6 @@ struct heat;
 double stacked_topics(const struct activity *a, const struct act_thread *t, uint32_t topics,
 		      struct heat *heat);
 
-/* A number for a function of a book: its texts are each once, so their addresses tell functions apart. Cheaper than
- * place_function(), for whole stacks; a comprehension is a function of its own to it. */
-uint64_t stacked_function(const struct place *p);
-
 /* Time by function, and the hottest line of the one that has most of it. {0} is empty. */
 struct heat {
 	struct map by_function, by_place; /* key -> place in the vectors */

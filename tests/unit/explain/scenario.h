@@ -129,6 +129,8 @@ unsigned scenario_ticks(const struct scenario *s);
 void scenario_frame(const struct scenario *s, unsigned tick, struct frame *f);
 /* All of it but this metric (M_NONE: all) of this entity (0: any). Free with history_free(). */
 struct history *scenario_play(const struct scenario *s, enum metric_id without, uint32_t entity);
+/* The verdict on a whole one, FOLDER/NAME.scn. verdict_done(v), then scenario_done(s), which it speaks of. */
+void scenario_judge(struct scenario *s, const char *folder, const char *name, struct verdict *v);
 /* scenario_stacks.c. A line about stacks: false when it is about something else. */
 bool scenario_stack_line(struct scenario *s, char *const *words, size_t n);
 /* What threads did in [to - 1, to), with the whole book when `to` is 1. */

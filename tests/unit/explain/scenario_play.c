@@ -146,3 +146,19 @@ struct history *scenario_play(const struct scenario *s, enum metric_id without, 
 	scenario_each(s, without, entity, add_frame, h);
 	return h;
 }
+
+void scenario_judge(struct scenario *s, const char *folder, const char *name, struct verdict *v)
+{
+	char path[512];
+	struct history *h;
+	struct window w;
+
+	*s = (struct scenario){ 0 };
+	snprintf(path, sizeof(path), "%s/%s.scn", folder, name);
+	scenario_load(s, path);
+	h = scenario_play(s, M_NONE, 0);
+	w = history_window(h, 0);
+	assert_int_equal(explain(&w, v), 0);
+	v->run = &s->run;
+	history_free(h);
+}

@@ -15,18 +15,7 @@ struct told {
 
 static const struct finding *tell(struct told *t, const char *name, const char *cause)
 {
-	char path[512];
-	struct history *h;
-	struct window w;
-
-	*t = (struct told){ 0 };
-	snprintf(path, sizeof(path), "%s/%s.scn", SCENARIOS, name);
-	scenario_load(&t->s, path);
-	h = scenario_play(&t->s, M_NONE, 0);
-	w = history_window(h, 0);
-	assert_int_equal(explain(&w, &t->v), 0);
-	t->v.run = &t->s.run;
-	history_free(h);
+	scenario_judge(&t->s, SCENARIOS, name, &t->v);
 	for (size_t i = 0; i < t->v.findings.n; i++)
 		if (strcmp(t->v.findings.v[i].cause, cause) == 0)
 			return &t->v.findings.v[i];

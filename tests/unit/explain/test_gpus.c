@@ -25,22 +25,6 @@ static void judge_text(const char *text, struct scenario *s, struct verdict *v)
 	history_free(h);
 }
 
-static void judge_file(const char *name, struct scenario *s, struct verdict *v)
-{
-	char path[512];
-	struct history *h;
-	struct window w;
-
-	*s = (struct scenario){ 0 };
-	snprintf(path, sizeof(path), "%s/%s.scn", SCENARIOS, name);
-	scenario_load(s, path);
-	h = scenario_play(s, M_NONE, 0);
-	w = history_window(h, 0);
-	assert_int_equal(explain(&w, v), 0);
-	v->run = &s->run;
-	history_free(h);
-}
-
 static bool close_to(double a, double b)
 {
 	return near(a, b, 0.01);
@@ -186,13 +170,13 @@ static void hang_words(void **state)
 	struct verdict v = { 0 };
 
 	(void)state;
-	judge_file("gpu-lost-note-returned", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-lost-note-returned", &v);
 	assert_string_equal(noted(&v, "gpu_lost")->title,
 			    "driver call blocked for 4.0 s in nvmlDeviceGetTemperature on GPU 0, "
 			    "then it answered again");
 	verdict_done(&v);
 	scenario_done(&s);
-	judge_file("gpu-lost-yes-second", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-lost-yes-second", &v);
 	assert_string_equal(found(&v, "gpu_lost")->title,
 			    "driver call blocked for 6.0 s in nvmlDeviceGetTemperature on GPU 1");
 	verdict_done(&v);
@@ -334,7 +318,7 @@ static void throttle_gain(void **state)
 	const struct finding *x;
 
 	(void)state;
-	judge_file("gpu-throttled-yes-heat", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-throttled-yes-heat", &v);
 	x = found(&v, "gpu_throttled");
 	assert_true(close_to(x->speedup, 1 / (1 - u + u * now / 1755)));
 	assert_true(close_to(x->high, 1980 / now));
@@ -376,7 +360,7 @@ static void share_gain(void **state)
 	const struct finding *x;
 
 	(void)state;
-	judge_file("gpu-shared-yes", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-shared-yes", &v);
 	x = found(&v, "gpu_shared");
 	/* others 40 %, the job 50 % of the time */
 	assert_true(close_to(x->high, 1 / 0.6));
@@ -386,14 +370,14 @@ static void share_gain(void **state)
 	verdict_done(&v);
 	scenario_done(&s);
 	/* two of the job's own, that have 98 % between them by the GPU's own figure, each half of it */
-	judge_file("gpu-shared-yes-siblings", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-shared-yes-siblings", &v);
 	x = found(&v, "gpu_shared");
 	assert_true(close_to(x->high, 1 / 0.51));
 	assert_true(close_to(x->speedup, 1 / (1 - 0.49 * 0.49 / 0.51)));
 	assert_non_null(strstr(x->title, "GPU 0 is shared by 2 trainings of this job"));
 	verdict_done(&v);
 	scenario_done(&s);
-	judge_file("gpu-idle-yes-mask", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-idle-yes-mask", &v);
 	x = found(&v, "idle_gpus");
 	assert_true(close_to(x->high, 2) && x->low == 1 && close_to(x->speedup, sqrt(2)));
 	assert_string_equal(x->edit, "torchrun --nproc_per_node=2");
@@ -407,13 +391,13 @@ static void lost_words(void **state)
 	struct verdict v = { 0 };
 
 	(void)state;
-	judge_file("gpu-lost-yes-hang", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-lost-yes-hang", &v);
 	assert_string_equal(found(&v, "gpu_lost")->title,
 			    "driver call blocked for 42.0 s in nvmlDeviceGetTemperature on GPU 2");
 	assert_false(v.healthy);
 	verdict_done(&v);
 	scenario_done(&s);
-	judge_file("gpu-lost-yes", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-lost-yes", &v);
 	assert_string_equal(found(&v, "gpu_lost")->title, "GPU 0: fell off the bus (XID 79)");
 	verdict_done(&v);
 	scenario_done(&s);
@@ -470,7 +454,7 @@ static void assert_fix(const char *name, const char *cause, const char *has, con
 	struct verdict v = { 0 };
 	const struct finding *x = NULL;
 
-	judge_file(name, &s, &v);
+	scenario_judge(&s, SCENARIOS, name, &v);
 	for (size_t i = v.notes.n; i-- > 0;)
 		x = strcmp(v.notes.v[i].cause, cause) == 0 ? &v.notes.v[i] : x;
 	for (size_t i = v.findings.n; i-- > 0;)
@@ -505,7 +489,7 @@ static void too_few_steps(void **state)
 	bool said = false;
 
 	(void)state;
-	judge_file("gpu-idle-blind-short", &s, &v);
+	scenario_judge(&s, SCENARIOS, "gpu-idle-blind-short", &v);
 	for (size_t i = 0; i < v.blind.n; i++)
 		said |= strcmp(v.blind.v[i].cause, "idle_gpus") == 0 &&
 			strstr(v.blind.v[i].why, "fewer than ten steps");

@@ -16,18 +16,7 @@ struct told {
 
 static void tell(struct told *t, const char *name)
 {
-	char path[512];
-	struct history *h;
-	struct window w;
-
-	*t = (struct told){ 0 };
-	snprintf(path, sizeof(path), "%s/%s.scn", SCENARIOS, name);
-	scenario_load(&t->s, path);
-	h = scenario_play(&t->s, M_NONE, 0);
-	w = history_window(h, 0);
-	assert_int_equal(explain(&w, &t->v), 0);
-	t->v.run = &t->s.run;
-	history_free(h);
+	scenario_judge(&t->s, SCENARIOS, name, &t->v);
 }
 
 static void told_done(struct told *t)
