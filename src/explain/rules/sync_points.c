@@ -5,7 +5,8 @@
  *
  * Not to be taken for it: a device that is busy all the time: there the wait only shows how long it works, and
  * without it the training would wait elsewhere; a device that is idle because the training waits for data, saves,
- * logs or the like. Data that the thread loads itself is host work like any other: it would overlap as well.
+ * logs or the like. Data that the thread loads itself would overlap as well, but
+ * that has a cause of its own: only the rest of the idle time is promised here.
  *
  * Gain: what training thread and device do would overlap: the longer of both, instead of their sum. So not the
  * wait itself is won but the time the device is idle, at most, less what it is so for something else.
@@ -19,8 +20,6 @@
 #include <stdio.h>
 
 static const double wait_least = 0.10, idle_least = 0.13, other_most = 0.5, comm_least = 0.05;
-/* Of what is loaded in the same thread: it holds up what would overlap, for it comes all at once. */
-static const double load_in_the_way = 0.3;
 /* Of the waiting: with more to load, that is what is to be mended. */
 static const double load_most = 2;
 /* Of the work of its own: what is done where the value is read; and that work, as loop_overhead has it. */
@@ -88,9 +87,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 "keep values on the GPU and read them every so many steps (loss.detach(), add up, "
 		 "then one .item())");
 	snprintf(x->edit, sizeof(x->edit), "total += loss.detach()  # total.item() every 50 steps");
+	/* what the device is idle for while data is loaded is the loading's (no_workers) */
 	rule_gain_of_time(x, left(f, LOADING_BEST, w->high),
-			  left(f, LOADING_LIKELY, w->value * 0.9 - load_in_the_way * load),
-			  left(f, LOADING_WORST, (w->low - load_in_the_way * load) * 0.3));
+			  left(f, LOADING_LIKELY, fmin(w->value * 0.9, idle - load)),
+			  left(f, LOADING_WORST, fmin(w->low, idle - load) * 0.3));
 	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	/* Ranks that exchange on the CPU need what the device made: that wait is part of the exchange. And who reads a value
