@@ -65,6 +65,7 @@ struct act_row {
 	bool pooled;    /* the work of a pool that serves anybody */
 	bool importing; /* a module is being imported */
 	bool trains;    /* inside of a function that is called as trainings are */
+	bool teaches;   /* of these: by its text arrays go down a gradient in it */
 	uint8_t phase;  /* enum phase, PHASE_NONE: no row of the table */
 	enum time_state state;
 	uint32_t topics;      /* TOPIC_BIT() of what its frames are about */

@@ -119,7 +119,8 @@ static void forget_parent(struct node_facts *up)
 {
 	up->phase = up->leaf_phase = PHASE_NONE;
 	up->topics = up->leaf_topics = up->own_topics = up->text_topics = up->written = 0;
-	up->sure = up->pooled = up->importing = up->trains = up->learns = up->module = false;
+	up->sure = up->pooled = up->importing = up->trains = up->teaches = up->learns = up->module =
+	    false;
 	up->root = 0;
 }
 
@@ -136,7 +137,8 @@ static void read_own(const struct node_reader *r, struct node_facts *f, const st
 	bool script = !f->importing && strcmp(p->function, "<module>") == 0;
 	const struct place *root = script ? NULL : stack_book_find_place(r->book, f->root);
 
-	f->trains |= phase_function(training_names, p->function, true) || text_trains(&r->text, p);
+	f->teaches |= text_trains(&r->text, p);
+	f->trains |= f->teaches || phase_function(training_names, p->function, true);
 	f->learns |= r->text.learners && r->text.learners[id];
 	if (root && !of_project(root, f->module, p->file))
 		return;

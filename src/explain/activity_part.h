@@ -20,6 +20,7 @@ struct node_facts {
 	bool pooled;        /* the work of a pool that serves anybody */
 	bool importing;     /* a module is being imported */
 	bool trains;        /* a function of the program's own that is called as trainings are */
+	bool teaches;       /* of these: by its text arrays go down a gradient in it */
 	bool learns;        /* a line of the program's own that learns, or calls what does */
 	bool by_line;       /* leaf_phase is from the text of a line: weaker than a frame */
 	uint8_t phase;      /* if there may be more frames inside of it */

@@ -149,6 +149,7 @@ void row_classify(const struct scene *s, const struct node_reader *r, const stru
 	row->pooled = f->pooled;
 	row->importing = f->importing;
 	row->trains = f->trains;
+	row->teaches = f->teaches;
 	row->phase = (uint8_t)p;
 	row->topics = partial ? f->topics : f->leaf_topics;
 	row->text_topics = f->text_topics;

@@ -10,8 +10,8 @@
 extern const struct fact_source cpu_facts, quota_facts, threads_facts, memory_facts, pressure_facts,
     oom_facts, storage_facts, overhead_facts, gpu_facts, gpu_clock_facts, gpu_memory_facts,
     gpu_fault_facts, gpu_busy_facts, gpu_job_facts, time_facts, consumer_facts, loader_facts,
-    preprocess_facts, written_facts, gil_facts, stages_facts, doing_facts, glue_facts, ranks_facts,
-    spinning_facts;
+    preprocess_facts, written_facts, gil_facts, stages_facts, doing_facts, elements_facts,
+    launches_facts, glue_facts, ranks_facts, spinning_facts;
 extern const struct rule oom_killed_rule, cpu_quota_rule, memory_pressure_rule, cpu_neighbour_rule,
     thread_oversubscription_rule, gpu_lost_rule, not_on_gpu_rule, idle_gpus_rule,
     gpu_throttled_rule, gpu_shared_rule, gpu_memory_full_rule, gpu_ghost_memory_rule,
@@ -51,6 +51,8 @@ const struct fact_source *const fact_sources[] = {
 	&stages_facts,
 	&gil_facts,
 	&doing_facts,
+	&elements_facts,
+	&launches_facts,
 	&glue_facts,
 	&ranks_facts,
 	&death_facts,
@@ -88,12 +90,13 @@ const struct rule *const rules[] = {
 	&thread_oversubscription_rule,
 	/* what the training thread does, and what its loaders do */
 	&no_workers_rule,
-	&too_few_workers_rule,
-	&too_many_workers_rule,
-	&heavy_preprocessing_rule,
+	/* of two that gain the same, what workers do comes before how many they are */
 	&python_loop_preprocessing_rule,
 	&decompression_rule,
 	&tokenization_rule,
+	&too_few_workers_rule,
+	&too_many_workers_rule,
+	&heavy_preprocessing_rule,
 	&cache_thrash_rule,
 	&network_storage_rule,
 	&many_small_files_rule,

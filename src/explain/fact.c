@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/fact.h"
+#include "explain/place.h"
 
 #include "base/text.h"
 #include "explain/scene.h"
@@ -96,7 +97,7 @@ void fact_set_place(struct facts *f, enum fact_id id, uint32_t place)
 
 	if (!p)
 		return;
-	name = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
+	name = place_file_name(p);
 	if (p->line > 0)
 		snprintf(text, sizeof(text), "%.48s:%d", name, (int)p->line);
 	else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain/growing.h"
+#include "explain/place.h"
 
 #include "base/num.h"
 #include "base/text.h"
@@ -48,16 +49,14 @@ void growing_where(struct finding *x, const struct facts *f, enum fact_id kept)
 	const struct place *p =
 	    k->known && f->book ? stack_book_find_place(f->book, k->place) : NULL;
 	struct keep keep;
-	const char *name;
 	char file[48];
 
 	if (!p || !keep_read(p, &keep))
 		return;
 	rule_where(x, f, kept);
 	x->where.guess = true;
-	name = strrchr(p->file, '/');
 	rule_because(x, f, kept, "likely kept at %s:%d, a guess from the source: %.60s (%s)%s%s",
-		     text_safe_copy(file, sizeof(file), name ? name + 1 : p->file), (int)keep.line,
+		     text_safe_copy(file, sizeof(file), place_file_name(p)), (int)keep.line,
 		     keep.text, keep_why(&keep), k->text[0] ? "; else " : "", k->text);
 	/* an edit that is made for losses, or for objects of a data set, says nothing about other lines */
 	if (!strstr(keep.text, "loss") && keep.what != KEEP_OBJECTS)

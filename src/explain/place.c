@@ -70,3 +70,17 @@ void place_function_name(const struct place *p, char *buf, size_t size)
 	snprintf(name, sizeof(name), "%.*s", (int)enclosing(p->function), p->function);
 	text_safe_copy(buf, size, name);
 }
+
+const char *place_file_name(const struct place *p)
+{
+	const char *slash = strrchr(p->file, '/');
+
+	return slash ? slash + 1 : p->file;
+}
+
+bool place_is_interpreter(const struct place *p)
+{
+	const char *name = place_file_name(p);
+
+	return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
+}

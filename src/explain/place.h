@@ -9,6 +9,10 @@
 
 /* Of the interpreter, of installed packages, of no file at all: nothing the user wrote. */
 bool place_is_library(const struct place *p);
+/* Its file without the folders. */
+const char *place_file_name(const struct place *p);
+/* A native place of Python itself: "libpython3.11.so.1.0", "python3.11". */
+bool place_is_interpreter(const struct place *p);
 /* A number for its code: texts of a book are each once, so their addresses tell functions apart. For whole stacks; a comprehension
  * is a function of its own to it. */
 uint64_t place_code(const struct place *p);

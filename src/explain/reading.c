@@ -97,7 +97,9 @@ static double then(const struct facts *f, enum loading_case c, double share, dou
 	p.make_cpu = fmax(0, p.make_cpu - fmax(0, spared - p.make_wait));
 	p.make_wait = fmax(0, p.make_wait - spared);
 	after = pipeline_step(&p);
-	return loading_played(f, c, now, after);
+	/* what the training loads itself is spared, and what it is queued for the sake of it: nothing else */
+	return fmax(loading_played(f, c, now, after),
+		    p.workers ? 0 : 1 - spared * loading_wall_per_cpu(f));
 }
 
 void reading_gain(struct finding *x, const struct facts *f, double share, const double left[3])

@@ -32,6 +32,9 @@ static inline enum answer answer_not(enum answer a)
 	return (enum answer)(ANSWER_YES - a);
 }
 
+/* Share of a quota's periods: a group that is stopped in fewer meets it in bursts only. */
+static const double rule_throttled_least = 0.05;
+
 /* What a rule fills: the finding when yes, the reason when it cannot tell. Cause and family are
  * filled in by explain(). */
 struct opinion {

@@ -34,7 +34,9 @@ enum does_what {
 	DOES_LOG,      /* writes anything else, and gives nothing back */
 	DOES_LOAD,     /* reads files, and gives back what it made of them */
 	DOES_TOKENIZE, /* takes text apart and looks its pieces up */
-	DOES_TRAIN, /* has a loop in which arrays go down a gradient, or up: a training without a framework */
+	DOES_TRAIN, /* has a loop in which arrays go down a gradient, or up, or makes the gradient of matrices itself: a training
+		     * without a framework */
+	DOES_ELEMENTS, /* goes over arrays one element at a time */
 	/* single statements, where something is to be changed */
 	DOES_LOADER,  /* makes a loader: DataLoader(data, num_workers=2) */
 	DOES_POOL,    /* makes a pool of workers */

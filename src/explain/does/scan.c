@@ -3,6 +3,7 @@
  * Signs of each statement, added up over the function and the blocks it is in; then a row of conditions on the sums.
  */
 #include "explain/does/does.h"
+#include "explain/does/elements.h"
 #include "explain/does/held.h"
 #include "explain/does/watch.h"
 #include "explain/ledger/arithmetic.h"
@@ -31,7 +32,10 @@ enum sign {
 	SIGN_LOOKS_UP = 1 << 13, /* in a vocabulary */
 	SIGN_WEIGHTS = 1 << 14,  /* goes over the model's weights, for whatever it is */
 	SIGN_RAW = 1 << 15,      /* their bytes as they are */
-	SIGN_TEACHES = 1 << 16   /* arrays are changed by a rate times a gradient */
+	SIGN_TEACHES = 1 << 16,  /* arrays are changed by a rate times a gradient */
+	SIGN_MATRIX = 1 << 17,   /* multiplies matrices */
+	SIGN_SURELY =
+	    1 << 18 /* teaches, and calls the rate first of all, or the gradient, by its name */
 };
 
 static const struct {
@@ -55,6 +59,7 @@ static const struct {
 	{ SIGN_LOOKS_UP, "vocab|stoi|merges|word2|w2i|token|lexicon|bpe|pieces" },
 	{ SIGN_STATE, "state_dict()|get_weights(" },
 	{ SIGN_WEIGHTS, ".parameters()|named_parameters(" },
+	{ SIGN_MATRIX, " @ |.dot(|matmul(|np.outer(|einsum(" },
 	{ SIGN_RAW, "tobytes(|memoryview(|struct.pack(" },
 	{ SIGN_SAVES | SIGN_WRITES, "torch.save(|pickle.dump(|np.save(|np.savez|numpy.save|joblib."
 				    "dump(|.tofile(|save_file(|save_pretrained(|"
@@ -76,6 +81,11 @@ static const struct {
 		      "read_parquet(|read_json(|"
 		      "read_pickle(|.readframes(|fromstring(|joblib.load(|.getline(" },
 };
+
+/* What loops over single elements do not do: learn from what was computed, ask, save, write and read. */
+static const unsigned not_elements = SIGN_LEARNS | SIGN_NO_GRAD | SIGN_PLAYS | SIGN_STATE |
+				     SIGN_SAVES | SIGN_WRITES | SIGN_READS | SIGN_RESTORES |
+				     SIGN_TEACHES;
 
 struct sums {
 	unsigned signs;
@@ -140,15 +150,17 @@ static unsigned opens(const struct scanner *x, const struct py_statement *t)
 }
 
 /* `w -= lr * g` */
-static bool teaches(struct span s)
+static unsigned teaches(struct span s)
 {
 	char line[256];
 
 	if (!s.n || s.n >= sizeof(line))
-		return false;
+		return 0;
 	memcpy(line, s.p, s.n);
 	line[s.n] = '\0';
-	return line_teaches(line);
+	if (!line_teaches(line))
+		return 0;
+	return SIGN_TEACHES | (line_teaches_surely(line) ? SIGN_SURELY : 0);
 }
 
 static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
@@ -161,8 +173,7 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 			signs |= pieces[i].signs;
 	if (text_calls_training(s))
 		signs |= SIGN_LEARNS;
-	if (teaches(s))
-		signs |= SIGN_TEACHES;
+	signs |= teaches(s);
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
@@ -272,7 +283,8 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		return true;
 	}
 	if (has(k, SIGN_TEACHES, SIGN_LEARNS) &&
-	    (def ? k->signs & SIGN_LOOPS : x->s.blocks.v[b].kind == PY_LOOP)) {
+	    (def ? k->signs & SIGN_LOOPS || has(k, SIGN_MATRIX | SIGN_SURELY, 0)
+		 : x->s.blocks.v[b].kind == PY_LOOP)) {
 		*ret = DOES_TRAIN;
 		return true;
 	}
@@ -316,6 +328,19 @@ static void tell(struct scanner *x)
 		if (k->kind != PY_CLASS && k->to >= k->from && judge(x, (uint32_t)b, &what) &&
 		    !is_told(x, what, k))
 			x->ret[x->found++] = (struct does){ what, k->from, k->to };
+	}
+}
+
+/* The outermost loop of each nest: blocks come behind what they are in. */
+static void tell_elements(struct scanner *x)
+{
+	for (size_t b = 1; b < x->s.blocks.n && x->found < DOES_OF_FILE; b++) {
+		const struct py_block *k = &x->s.blocks.v[b];
+
+		if (k->kind == PY_LOOP && k->to >= k->from && has(&x->of[b], 0, not_elements) &&
+		    has(&x->of[py_def_of(&x->s, (uint32_t)b)], 0, SIGN_TEACHES | SIGN_MATRIX) &&
+		    !is_told(x, DOES_ELEMENTS, k) && elements_loop(&x->s, (uint32_t)b) && x->left)
+			x->ret[x->found++] = (struct does){ DOES_ELEMENTS, k->from, k->to };
 	}
 }
 
@@ -424,6 +449,7 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 			tell(&x);
 			tell_makers(&x);
 			tell_watchers(&x);
+			tell_elements(&x);
 		}
 	}
 	free(x.of);

@@ -8,6 +8,9 @@
 
 /* A framework's frames are no accident: one sample in two hundred will do. */
 static const double framework_least = 0.005;
+/* Nor is a gradient in the text, of more than a few samples. */
+static const double taught_least = 0.005;
+static const uint32_t lessons_least = 5;
 /* Names are: of the program's functions that are called as trainings are. */
 static const double names_least = 0.05;
 
@@ -38,7 +41,9 @@ static void compute(const struct scene *s, struct facts *f)
 	const struct activity *a = &s->activity;
 	const char *why;
 	const struct act_thread *t = stacked_critical(a, &why);
-	double all = 0, used = 0, framework = 0, names = 0;
+	double all = 0, used = 0, framework = 0, names = 0, taught = 0;
+	uint32_t lessons = 0;
+	bool by_name;
 
 	if (!t) {
 		fact_absent(f, FACT_CONSUMER, "%s", why);
@@ -57,15 +62,18 @@ static void compute(const struct scene *s, struct facts *f)
 		used += r->seconds;
 		framework += is_framework(r) ? r->seconds : 0;
 		names += r->trains ? r->seconds : 0;
+		taught += r->teaches ? r->seconds : 0;
+		lessons += r->teaches ? r->count : 0;
 	}
 	fact_set(f, FACT_CONSUMER, all > 0 ? used / all : 0);
+	by_name =
+	    names > names_least * all || (taught > taught_least * all && lessons >= lessons_least);
 	fact_set(f, FACT_TRAINING,
-		 framework > framework_least * all || names > names_least * all || t->by_hand ||
-		     has_helpers(a, t));
+		 framework > framework_least * all || by_name || t->by_hand || has_helpers(a, t));
 	if (f->v[FACT_TRAINING].value > 0)
 		fact_set_subject(f, FACT_TRAINING, 0,
 				 framework > framework_least * all ? "framework"
-				 : names > names_least * all       ? "names"
+				 : by_name                         ? "names"
 								   : "arrays");
 }
 

@@ -44,9 +44,7 @@ static bool hands_out_by_name(const struct act_row *r)
 /* parallel: one process works on several GPUs, so what looks like handing out is that, and no other cause. */
 static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 {
-	uint32_t t = r->topics, named = BIT(TOPIC_CHECKPOINT) | BIT(TOPIC_LOG) | BIT(TOPIC_UPLOAD) |
-					BIT(TOPIC_PROGRESS) | BIT(TOPIC_COMPILE) | BIT(TOPIC_GC) |
-					BIT(TOPIC_EVALUATE) | BIT(TOPIC_START_WORKERS);
+	uint32_t t = r->topics;
 	bool data = is_getting_data(r), device = r->state == TIME_GPU_WAIT;
 	bool shared_out = parallel && t & (BIT(TOPIC_DATA_PARALLEL) | BIT(TOPIC_HAND_OUT));
 
@@ -81,12 +79,13 @@ static bool about(const struct act_row *r, enum fact_id id, bool parallel)
 	case FACT_DOING_GC: /* what imports make is looked through once */
 		return t & BIT(TOPIC_GC) && !r->importing;
 	case FACT_DOING_OWN:
-		return r->state == TIME_PYTHON && r->on_cpu && !r->importing && none_of(r, named);
+		return r->state == TIME_PYTHON && r->on_cpu && !r->importing &&
+		       none_of(r, TOPICS_NAMED);
 	case FACT_DISPATCH_LINE:
 		return r->state == TIME_DISPATCH;
 	case FACT_DOING_WATCH:
 		return r->state == TIME_PYTHON && r->on_cpu && t & BIT(TOPIC_WATCH) &&
-		       none_of(r, named);
+		       none_of(r, TOPICS_NAMED);
 	case FACT_DOING_IDLE:
 		return r->state == TIME_IDLE;
 	default:

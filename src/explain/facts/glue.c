@@ -7,19 +7,13 @@
  * Memory is allocated and copied by both, and the C library does not say which by its own names: it counts for neither.
  */
 #include "explain/facts/stacked.h"
+#include "explain/place.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Fewer say nothing about a share: half its 95 % interval is 18 points then, and its lower end is what counts. */
 enum { SAMPLES_LEAST = 30 };
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool begins_with_any(const char *name, const char *const *v, size_t n)
 {
@@ -61,11 +55,11 @@ static void compute(const struct scene *s, struct facts *f)
 		const struct place *p = stack_book_find_place(a->book, r->native);
 
 		if (r->unknown || !r->on_cpu || r->state != TIME_DISPATCH || !p ||
-		    is_either(base_of(p->file)))
+		    is_either(place_file_name(p)))
 			continue;
 		samples += r->count;
 		all += r->seconds;
-		glue += is_glue(base_of(p->file)) ? r->seconds : 0;
+		glue += is_glue(place_file_name(p)) ? r->seconds : 0;
 	}
 	if (samples < SAMPLES_LEAST) {
 		fact_absent(f, FACT_DISPATCH_GLUE, "%s",

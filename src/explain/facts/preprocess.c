@@ -8,6 +8,7 @@
  * library that works in C the time is doubtful, which the interval of load.python has.
  */
 #include "explain/facts/stacked.h"
+#include "explain/place.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -30,14 +31,6 @@ struct load {
 	double loading, sure; /* seconds of samples, on a CPU or not; of these: only a training's */
 	struct heat all, own;
 };
-
-/* "libpython3.11.so.1.0", "python3.11" */
-static bool is_interpreter(const struct place *p)
-{
-	const char *name = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
-
-	return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
-}
 
 static bool is_word(char c)
 {
@@ -78,7 +71,7 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 	l->native += native ? r->seconds : 0;
 	if (!leaf || r->leaf != r->place || !(r->flags & STACK_GIL))
 		return;
-	if (native ? !is_interpreter(native) : false)
+	if (native ? !place_is_interpreter(native) : false)
 		return;
 	if (!native && leaf->source && calls_into_c(leaf->source)) {
 		l->doubtful += r->seconds;

@@ -11,6 +11,7 @@
  * are in the runtime itself.
  */
 #include "explain/facts/stacked.h"
+#include "explain/place.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,12 +45,13 @@ static bool may_ask_for_help(const struct act_row *r, bool python)
 }
 
 /* Fewer samples with native code say nothing about a share. */
-static const double native_least = 20;
+enum { NATIVE_LEAST = 20 };
 enum { ROWS_ASKED = 64 };
 
 struct helpers {
 	double run, n; /* seconds, threads */
 	double yield;  /* seconds of run: of those that yield while they look for work */
+	bool openmp;   /* some are a runtime's that does not */
 	double spins, works,
 	    samples; /* seconds of samples with a known native function; their number */
 };
@@ -57,7 +59,7 @@ struct helpers {
 static bool is_openmp(const struct place *p)
 {
 	static const char *const runtimes[] = { "libgomp", "libiomp5", "libomp." };
-	const char *base = strrchr(p->file, '/') ? strrchr(p->file, '/') + 1 : p->file;
+	const char *base = place_file_name(p);
 
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
 		if (strncmp(base, runtimes[i], strlen(runtimes[i])) == 0)
@@ -110,6 +112,7 @@ static void add_helper(struct helpers *h, const struct activity *a, const struct
 
 		if (!r->on_cpu || !p || !p->function || !p->file)
 			continue;
+		h->openmp |= is_openmp(p);
 		if (is_spin(p))
 			h->spins += r->seconds;
 		else if (p->function[0])
@@ -145,6 +148,7 @@ static double asks(const struct activity *a, const struct act_thread *t, bool ma
 struct spun {
 	double likely, least; /* seconds */
 	double yields;        /* of the likely ones */
+	bool dark;            /* helpers ran, and what they run was hardly ever seen */
 };
 
 /* In one process, by its main thread. */
@@ -164,11 +168,56 @@ static struct spun spun_in(const struct activity *a, const struct act_thread *ma
 	/* Who asks works along: there is a core less for those who help. */
 	most = isfinite(allowed) ? fmax(1, allowed - 1) : h.n;
 	spun = fmax(0, h.run - fmin(h.n, most) * asked);
-	seen = h.samples >= native_least ? h.run * h.spins / (h.spins + h.works) : 0;
+	seen = h.samples >= NATIVE_LEAST ? h.run * h.spins / (h.spins + h.works) : 0;
 	spun = spun >= cores_least * main->alive ? spun : 0;
 	seen = fmax(spun, seen);
 	seen = seen >= cores_least * main->alive ? seen : 0;
-	return (struct spun){ seen, spun, h.run > 0 ? seen * h.yield / h.run : 0 };
+	return (struct spun){ .likely = seen,
+			      .least = spun,
+			      .yields = h.run > 0 ? seen * h.yield / h.run : 0,
+			      .dark = h.samples < NATIVE_LEAST && !h.openmp &&
+				      h.run >= cores_least * main->alive };
+}
+
+/* Is it computing, as far as is known? What waits for the device, for other ranks or for data spins for that. */
+static bool is_computing(const struct act_row *r)
+{
+	return r->on_cpu && !r->unknown &&
+	       (r->state == TIME_DISPATCH || r->state == TIME_PYTHON || r->state == TIME_DATA_LOAD);
+}
+
+/* The critical thread itself, at the end of each part it has shared out: as long as its slowest helper takes, which may have
+ * no CPU at all. Only runtimes of OpenMP, which do not give way. It has let go of the GIL for that, and the interpreter, whose
+ * native code is not told, never does: so shares are taken of the time without. */
+static void spins_itself(const struct activity *a, const struct act_thread *t, struct facts *f)
+{
+	double spins = 0, seen = 0, on = 0, without = 0, share, error;
+	uint32_t samples = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+		const struct place *p = stack_book_find_place(a->book, r->native);
+
+		on += r->on_cpu && !r->unknown ? r->seconds : 0;
+		if (!is_computing(r) || r->flags & STACK_GIL)
+			continue;
+		without += r->seconds;
+		if (!p || !p->file)
+			continue;
+		seen += r->seconds;
+		spins += is_openmp(p) ? r->seconds : 0;
+		samples += r->count;
+	}
+	if (samples < NATIVE_LEAST || !(seen > 0) || !isfinite(t->run) || !(t->alive > 0)) {
+		fact_absent(f, FACT_MAIN_SPINS, "too little native code was seen (level L3)");
+		return;
+	}
+	share = spins / seen;
+	error = activity_error(share, samples);
+	/* of wall time */
+	on = without / on * fmin(t->run, t->alive) / t->alive;
+	fact_set_range(f, FACT_MAIN_SPINS, share * on, fmax(0, share - error) * on,
+		       fmin(1, share + error) * on);
 }
 
 /* The critical thread's process, and those of other ranks, which may have come one after another. */
@@ -183,8 +232,10 @@ static void compute(const struct scene *s, struct facts *f)
 		why = critical ? "nothing was recorded" : why;
 		fact_absent(f, FACT_CORES_SPINNING, "%s", why);
 		fact_absent(f, FACT_CORES_YIELDED, "%s", why);
+		fact_absent(f, FACT_MAIN_SPINS, "%s", why);
 		return;
 	}
+	spins_itself(a, critical, f);
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct act_thread *t = &a->threads.v[i];
 		struct spun x;
@@ -196,8 +247,14 @@ static void compute(const struct scene *s, struct facts *f)
 		sum.likely += x.likely;
 		sum.least += x.least;
 		sum.yields += x.yields;
+		sum.dark |= x.dark;
 	}
-	fact_set(f, FACT_CORES_YIELDED, sum.yields / s->seconds);
+	/* nobody knows then whether they spin, and how they wait */
+	if (sum.dark)
+		fact_absent(f, FACT_CORES_YIELDED,
+			    "too little native code of helping threads was seen (level L3)");
+	else
+		fact_set(f, FACT_CORES_YIELDED, sum.yields / s->seconds);
 	fact_set_range(f, FACT_CORES_SPINNING, sum.likely / s->seconds, sum.least / s->seconds,
 		       NAN);
 }

@@ -209,13 +209,116 @@ static bool names_rate(const char *text)
 	return false;
 }
 
-/* Is the rate or the gradient called one, at the operator of an update? */
-static bool is_called_so(const char *at)
+/* "W", "w1", "b", "b_out", "weights": a capital T is a temperature. */
+static bool is_weight(const char *name, size_t n)
 {
-	const char *what = behind_rate(at + 2);
-	int gradient = what ? names_gradient(what) : 0;
+	if (!n || !strchr("WwBb", name[0]))
+		return false;
+	return n == 1 || isdigit((unsigned char)name[1]) || name[1] == '_' ||
+	       strncmp(name, "weight", 6) == 0 || strncmp(name, "bias", 4) == 0;
+}
 
-	return names_rate(at) || gradient == 1 || (gradient == 2 && begins_with_exponent(at + 2));
+/* "dW" for "W", "gw" for "self.w", "d_b1" for "b1": named for what it changes. Only of weights and biases: "x -= 0.1 * dx" is what a
+ * simulation does. */
+static bool is_gradient_of(const char *what, const char *name, size_t n)
+{
+	static const char *const before[] = { "d", "g", "d_", "g_" };
+	size_t len = 0;
+
+	if (!is_weight(name, n))
+		return false;
+
+	for (; is_name(what[len]) || what[len] == '.'; len++)
+		if (what[len] == '.') {
+			what += len + 1;
+			len = (size_t)-1;
+		}
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		size_t m = strlen(before[i]);
+
+		if (len == m + n && strncmp(what, before[i], m) == 0 &&
+		    strncmp(what + m, name, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "alpha * (r + gamma * Q[s2].max() - Q[s, a])" */
+static bool names_reward(const char *text)
+{
+	return line_names(text, "alpha", 5) &&
+	       (strstr(text, " gamma * ") || strstr(text, ".gamma * "));
+}
+
+/* Is the rate or the gradient called one, at the operator of an update? */
+static bool is_called_so(const char *text, const char *at)
+{
+	const char *what = behind_rate(at + 2), *name;
+	int gradient = what ? names_gradient(what) : 0;
+	size_t n;
+
+	if (names_rate(at) || names_reward(at) || gradient == 1 ||
+	    (gradient == 2 && begins_with_exponent(at + 2)))
+		return true;
+	name = line_updated(text, &n);
+	return *at == '-' && what && is_gradient_of(what, name, n);
+}
+
+/* "lr * ", "self.lr * ": a name that nobody gives to anything else. */
+static bool begins_with_rate(const char *text)
+{
+	static const char *const rates[] = { "lr", "learning_rate", "LR" };
+	size_t n = 0, to;
+
+	text += strspn(text, " (-");
+	text += strncmp(text, "self.", 5) == 0 ? 5 : 0;
+	while (is_name(text[n]))
+		n++;
+	to = n + strspn(text + n, " ");
+	if (text[to] != '*' || text[to + 1] == '*')
+		return false;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		if (n == strlen(rates[i]) && strncmp(text, rates[i], n) == 0)
+			return true;
+	return false;
+}
+
+/* Behind the = that assigns, outside of strings; NULL: none, or what is assigned is a rate itself ("lr = lr0 - lr * decay"). */
+static const char *assigned(const char *text)
+{
+	char quote = 0;
+
+	if (strncmp(text, "lr", 2) == 0 || strncmp(text, "self.lr", 7) == 0)
+		return NULL;
+	for (const char *p = text; *p && *p != '#'; p++) {
+		if (quote) {
+			quote = *p == quote ? 0 : quote;
+			continue;
+		}
+		if (*p == '\'' || *p == '"')
+			quote = *p;
+		else if (*p == '=' && p > text && p[1] == ' ' && !strchr("=!<>+-*/", p[-1]))
+			return p + 1;
+	}
+	return NULL;
+}
+
+/* "w = w - lr * g", "v = mu * v - lr * g", "w = [a - lr * b for a, b in pairs]", "np.add.at(e, ids, -lr * d)" */
+static bool descends_by_name(const char *text)
+{
+	const char *at = adds_at(text);
+	bool adds = at != NULL;
+
+	at = adds ? at : assigned(text);
+	for (const char *p = at; p && *p && !strchr("#'\"", *p); p++) {
+		const char *what = *p == '-' ? behind_rate(p + 1) : NULL;
+
+		if ((*p == '-' || (adds && *p == ',')) && begins_with_rate(p + 1))
+			return true;
+		if (what && names_gradient(what) == 1)
+			return true;
+	}
+	return false;
 }
 
 bool line_descends(const char *text)
@@ -223,11 +326,13 @@ bool line_descends(const char *text)
 	const char *at = update_at(text), *name;
 	size_t n;
 
+	if (descends_by_name(text))
+		return true;
 	if (!at || !behind_rate(at + 2) || begins_with_time(at + 2))
 		return false;
 	/* up the gradient of a reward */
 	if (*at == '+')
-		return is_called_so(at);
+		return is_called_so(text, at);
 	/* a filter takes a part of itself away: y[1:] -= 0.97 * y[:-1] */
 	name = line_updated(text, &n);
 	return names_rate(at) || !line_names(at + 2, name, n);
@@ -235,7 +340,20 @@ bool line_descends(const char *text)
 
 bool line_teaches(const char *text)
 {
-	return line_descends(text) && is_called_so(update_at(text));
+	return descends_by_name(text) ||
+	       (line_descends(text) && is_called_so(text, update_at(text)));
+}
+
+bool line_teaches_surely(const char *text)
+{
+	const char *at = update_at(text), *what;
+
+	if (descends_by_name(text))
+		return true;
+	if (!at || !line_teaches(text))
+		return false;
+	what = behind_rate(at + 2);
+	return begins_with_rate(at + 2) || (what && names_gradient(what) == 1);
 }
 
 bool line_has_tensors(const char *text)

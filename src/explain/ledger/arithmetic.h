@@ -21,6 +21,9 @@ bool line_updates_arrays(const char *text);
 bool line_descends(const char *text);
 /* Does it, beyond doubt: the rate or the gradient is called one? */
 bool line_teaches(const char *text);
+/* And nobody else would call it so: the rate is "lr" and comes first, or the gradient is called one. "interest += balance * rate"
+ * is none. */
+bool line_teaches_surely(const char *text);
 /* The name that such a line changes, in its text: "centres" of "self.centres[k] += ...". */
 const char *line_updated(const char *text, size_t *ret_n);
 /* Is that name in this line, as a word? */

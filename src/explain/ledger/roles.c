@@ -7,6 +7,7 @@
  * never set is the program's ("python3").
  */
 #include "explain/ledger/roles.h"
+#include "explain/place.h"
 
 #include "explain/ledger/phases.h"
 
@@ -77,15 +78,12 @@ static bool any_of(const char *patterns, const char *text, bool piece)
 
 int role_of_place(const struct place *p)
 {
-	const char *base;
-
 	if (p->kind == PLACE_NATIVE) {
 		int by_symbol = role_of_text(ROLE_BY_SYMBOL, p->function);
 
 		if (by_symbol >= 0)
 			return by_symbol;
-		base = strrchr(p->file, '/');
-		return role_of_text(ROLE_BY_LIBRARY, base ? base + 1 : p->file);
+		return role_of_text(ROLE_BY_LIBRARY, place_file_name(p));
 	}
 	for (size_t i = 0; i < n_role_rules; i++)
 		if (role_rules[i].by == ROLE_BY_FRAME &&

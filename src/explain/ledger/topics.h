@@ -36,6 +36,14 @@ enum topic {
 
 #define TOPIC_BIT(t) (1u << (t))
 
+/* What has a cause of its own, and is no other work of the loop. */
+enum {
+	TOPICS_NAMED = TOPIC_BIT(TOPIC_CHECKPOINT) | TOPIC_BIT(TOPIC_LOG) |
+		       TOPIC_BIT(TOPIC_UPLOAD) | TOPIC_BIT(TOPIC_PROGRESS) |
+		       TOPIC_BIT(TOPIC_COMPILE) | TOPIC_BIT(TOPIC_GC) | TOPIC_BIT(TOPIC_EVALUATE) |
+		       TOPIC_BIT(TOPIC_START_WORKERS)
+};
+
 struct topic_rule {
 	enum topic topic;
 	enum phase_by by;

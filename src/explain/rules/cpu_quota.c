@@ -15,9 +15,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A group that is stopped in fewer periods meets its quota in bursts only. */
-static const double throttled_least = 0.05;
-
 static void say_why(struct finding *x, const struct facts *f, double quota)
 {
 	double used = fact_or(f, FACT_CORES_USED, NAN), machine, group, affinity;
@@ -101,7 +98,7 @@ static void gain(struct finding *x, const struct facts *f)
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
-	enum answer throttled = rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o);
+	enum answer throttled = rule_at_least(f, FACT_QUOTA_THROTTLED, rule_throttled_least, o);
 	struct finding *x = &o->finding;
 	double quota;
 	char a[24], b[24];

@@ -23,8 +23,16 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	struct finding *x = &o->finding;
 	const struct fact *d = &f->v[FACT_TIME_DISPATCH];
 	char a[24], b[24];
-	enum answer r = answer_and(rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o),
-				   answer_not(rule_at_least(f, FACT_TIME_GPU_WAIT, wait_most, o)));
+	/* who waits for room in the queue hands out work, too */
+	double room = fact_or(f, FACT_DISPATCH_HELD, 0);
+	enum answer r =
+	    answer_and(rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o),
+		       answer_not(rule_at_least(f, FACT_TIME_GPU_WAIT, wait_most + room, o)));
+
+	if (r == ANSWER_NO && !f->v[FACT_DISPATCH_HELD].known &&
+	    fact_or(f, FACT_TIME_GPU_WAIT, 0) >= wait_most &&
+	    fact_or(f, FACT_TIME_DISPATCH, 1) >= dispatch_least)
+		r = rule_at_least(f, FACT_DISPATCH_HELD, 0, o);
 
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_QUEUED, queued_most, o)));
 	r = answer_and(r, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0.02, o),
@@ -43,6 +51,11 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_because(x, f, FACT_GPU_BUSY, "%s is busy %s of the time", f->v[FACT_GPU_BUSY].text, b);
 	rule_because(x, f, FACT_TIME_GPU_WAIT, "which is waited for %s of the time",
 		     num_percent(fact_or(f, FACT_TIME_GPU_WAIT, 0), a, sizeof(a)));
+	if (room >= 0.01)
+		rule_because(
+		    x, f, FACT_DISPATCH_HELD,
+		    "%s of the time in lines that hand out work: for room in its queue, it seems",
+		    num_percent(room, a, sizeof(a)));
 	snprintf(x->fix, sizeof(x->fix),
 		 "fewer, larger kernels: compile the model, CUDA graphs, fused or foreach "
 		 "optimizers, larger batches");

@@ -3,6 +3,8 @@
  * loop_overhead: between the steps the training thread runs Python of its own (metrics, progress bars, plots)
  * while the GPU has nothing to do.
  *
+ * Or, without a GPU, in loops that go over arrays one element at a time, where a library would do it at once.
+ *
  * Not to be taken for it: a program that computes on the CPU (no GPU: it may be the work itself), dispatch of
  * the framework (launch_bound), loading (no_workers), logs and checkpoints, and a GPU that is busy meanwhile.
  *
@@ -29,20 +31,44 @@ static const struct stall stall = {
 
 static const double gpu_least = 0.01;      /* share of time: less is no work */
 static const double dispatch_least = 0.05; /* of the training thread's time */
+static const double elements_least = 0.2;  /* of its time, without a GPU */
 static const double for_own_least = 0.6;   /* of that work, as sync_points has it */
+
+/* What is computed one element at a time is work, and a library would do it in a small part of the time. */
+static enum answer by_elements(const struct facts *f, struct opinion *o)
+{
+	struct stall loops = stall;
+
+	loops.share = FACT_DOING_ELEMENTS;
+	loops.least = elements_least;
+	loops.title = "the loop goes over arrays one element at a time, in Python";
+	loops.what = "Python code of such loops";
+	loops.fix =
+	    "compute with whole arrays at once (numpy, torch: no index, no loop), or compile "
+	    "the loop (numba, Cython)";
+	loops.likely = 0.9;
+	loops.needs_gpu = false;
+	return stall_check(&loops, f, o);
+}
 
 /* Without a GPU Python of its own may be the work itself: only what is written so that nobody can learn from it is none, beside
  * a framework that trains. */
 static enum answer on_cpu(const struct facts *f, struct opinion *o)
 {
 	struct stall watch = stall;
-	enum answer a = rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o);
+	enum answer elements = by_elements(f, o), a;
+
+	if (elements == ANSWER_YES)
+		return elements;
+	a = rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o);
 
 	watch.share = FACT_DOING_WATCH;
 	watch.what = "computing what is only shown";
 	watch.fix = "do it every so many steps, or in a thread or process of its own";
 	watch.needs_gpu = false;
-	return a == ANSWER_YES ? stall_check(&watch, f, o) : a;
+	if (a == ANSWER_YES)
+		a = stall_check(&watch, f, o);
+	return answer_or(elements, a);
 }
 
 /* Where a value of the device is read for the sake of that work, the wait for it is spared, too: host and device work side

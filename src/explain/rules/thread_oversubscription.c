@@ -10,7 +10,8 @@
  * What it costs cannot be seen from outside: threads that wait for each other at barriers may run
  * many times slower, independent ones as fast. docs/causes/thread_oversubscription.md has
  * measurements: with R ready threads on A cores, one thread per core was 1.0 to R/A times as fast in
- * most loops, so the middle of that on a ratio scale is given, with the range. Many
+ * most loops, so the middle of that on a ratio scale is given, with the range. Where the first thread is seen to spin at barriers
+ * (L3) it is known better: that, and what it waits for a CPU, is lost. Many
  * one-threaded processes (make -j) lose only the switching: a note.
  */
 #include "explain/loading.h"
@@ -24,14 +25,36 @@
 static const double switches_most = 0.1;
 static const double pool_most =
     0.8; /* of the ready threads: where workers are not what is too many */
-static const double ready_least = 1.5;      /* ready threads per allowed core */
-static const double delay_least = 0.3;      /* seconds waited per second run */
-static const double throttled_least = 0.05; /* as cpu_quota */
-static const double filled_least = 0.75;    /* share of its cores the job itself fills... */
-static const double others_most = 0.15;     /* ...or others leave it: nobody else makes it wait */
-static const double yields_most = 2.2;      /* ready threads per core, if they wait by yielding */
+static const double ready_least = 1.5;   /* ready threads per allowed core */
+static const double delay_least = 0.3;   /* seconds waited per second run */
+static const double filled_least = 0.75; /* share of its cores the job itself fills... */
+static const double others_most = 0.15;  /* ...or others leave it: nobody else makes it wait */
+static const double yields_most = 2.2;   /* ready threads per core, if they wait by yielding */
 static const double idle_most = 0.25; /* share of its cores used at which nobody can be waiting */
 static const double switch_s = 2e-6;  /* a switch of threads, caches apart */
+
+/* The thread that shares its work out spins at barriers, and it and its helpers wait for a CPU: they hold each other up. */
+static const double spins_least = 0.15, spins_delay_least = 0.1; /* of the time */
+static const double spins_ready_least = 1.25;                    /* ready threads per core, then */
+static const double unspun = 0.9,
+		    left_least = 0.05; /* what of it goes away; what is left at least */
+
+static enum answer barriers(const struct facts *f)
+{
+	const struct fact *spins = &f->v[FACT_MAIN_SPINS], *queued = &f->v[FACT_TIME_QUEUED];
+
+	if ((spins->known && spins->high < spins_least) ||
+	    (queued->known && queued->value < spins_delay_least))
+		return ANSWER_NO;
+	if (!spins->known || !queued->known || spins->low < spins_least)
+		return ANSWER_CANNOT_TELL;
+	return ANSWER_YES;
+}
+
+static bool at_barriers(const struct facts *f)
+{
+	return barriers(f) == ANSWER_YES;
+}
 
 /* Quota, or nothing that stops it? When the CPUs of its affinity are full there can be none below. */
 static enum answer stopped(const struct facts *f, double used, struct opinion *o)
@@ -41,7 +64,7 @@ static enum answer stopped(const struct facts *f, double used, struct opinion *o
 
 	if (!f->v[FACT_QUOTA_THROTTLED].known && isfinite(cpus) && used >= 0.9 * cpus)
 		return ANSWER_NO;
-	return rule_at_least(f, FACT_QUOTA_THROTTLED, throttled_least, o);
+	return rule_at_least(f, FACT_QUOTA_THROTTLED, rule_throttled_least, o);
 }
 
 /* Does the job itself make its threads wait? Surely when it fills its cores or nobody else does much. */
@@ -83,6 +106,11 @@ static void say_why(struct finding *x, const struct facts *f, double ready, doub
 			     f->v[FACT_POOL_PROCESSES].text, f->v[FACT_POOL_THREADS].value);
 	rule_because(x, f, FACT_THREADS_SWITCHES, "%s switches of threads a second",
 		     num_count(f->v[FACT_THREADS_SWITCHES].value, a, sizeof(a)));
+	if (at_barriers(f))
+		rule_because(x, f, FACT_MAIN_SPINS,
+			     "%s spins at barriers %s of the time, until its helpers are there",
+			     loading_thread(f),
+			     num_percent(f->v[FACT_MAIN_SPINS].value, a, sizeof(a)));
 	if (fact_or(f, FACT_MAIN_DELAY, 0) >= 0.01)
 		rule_because(x, f, FACT_MAIN_DELAY,
 			     "the first thread waited for a CPU %s of the time",
@@ -98,7 +126,13 @@ static void pools(struct finding *x, const struct facts *f, double ready, double
 	double processes = fact_or(f, FACT_POOL_PROCESSES, 1);
 	int n = processes > 1.5 ? fact_whole(processes + 0.5) : 1;
 	int each = n < allowed ? fact_whole(allowed / n) : 1;
+	const struct fact *spins = &f->v[FACT_MAIN_SPINS];
+	double delay = fact_or(f, FACT_TIME_QUEUED, 0); /* of the same thread */
 	char a[24];
+
+	/* several pools in one process, each as large as it may be: none may be */
+	if (n == 1 && at_barriers(f) && ready > allowed)
+		each = fact_whole(fmax(1, floor(each * allowed / ready)));
 
 	if (n > 1)
 		snprintf(x->title, sizeof(x->title),
@@ -116,6 +150,10 @@ static void pools(struct finding *x, const struct facts *f, double ready, double
 	snprintf(x->edit, sizeof(x->edit), "OMP_NUM_THREADS=%d", each);
 	x->high = ready / allowed;
 	x->speedup = sqrt(x->low * x->high);
+	if (at_barriers(f)) {
+		x->high = fmax(x->high, 1 / fmax(1 - delay - spins->high, left_least));
+		x->speedup = fmin(x->high, 1 / fmax(1 - delay - unspun * spins->value, left_least));
+	}
 }
 
 static void processes_only(struct finding *x, double ready, double allowed)
@@ -159,7 +197,7 @@ static double with_work(const struct facts *f, double ready)
 /* May the others go on in spite of them? Not with more than a few; without stacks it is not known who yields. */
 static bool may_yield(const struct facts *f, double ready, double allowed)
 {
-	if (ready > yields_most * allowed)
+	if (ready > yields_most * allowed || at_barriers(f))
 		return false;
 	return !f->v[FACT_CORES_YIELDED].known || with_work(f, ready) < ready_least * allowed;
 }
@@ -181,7 +219,7 @@ static bool are_workers(const struct facts *f, double ready, double allowed)
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double ready, allowed, used, switches;
+	double ready, allowed, used, switches, least;
 	enum answer a, alone;
 
 	a = answer_and(rule_at_least(f, FACT_THREADS_READY, 0, o),
@@ -192,13 +230,18 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	ready = f->v[FACT_THREADS_READY].value;
 	allowed = f->v[FACT_CORES_ALLOWED].value;
 	used = f->v[FACT_CORES_USED].value;
-	if (ready < ready_least * allowed || are_workers(f, ready, allowed))
+	least = at_barriers(f) ? spins_ready_least : ready_least;
+	if (ready < (barriers(f) == ANSWER_NO ? ready_least : spins_ready_least) * allowed ||
+	    are_workers(f, ready, allowed))
 		return ANSWER_NO;
 	a = answer_and(rule_at_least(f, FACT_THREADS_DELAY, delay_least, o),
 		       answer_not(stopped(f, used, o)));
 	alone = undisturbed(f, used, allowed, o);
-	a = answer_and(
-	    a, answer_or(alone, rule_at_least(f, FACT_THREADS_ALONE, ready_least * allowed, o)));
+	a = answer_and(a,
+		       answer_or(alone, rule_at_least(f, FACT_THREADS_ALONE, least * allowed, o)));
+	if (a == ANSWER_YES && ready < ready_least * allowed && !at_barriers(f))
+		a = rule_cannot_tell(o, "whether its threads hold each other up at barriers is not "
+					"known: too little native code was seen (level L3)");
 	if (a != ANSWER_YES)
 		return a;
 	say_why(x, f, ready, allowed);
@@ -214,8 +257,9 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	bounded(x, f);
 	x->has_gain = alone == ANSWER_YES;
 	/* Helpers that wait by yielding give way to whoever has work: two for a core may cost much or nothing. */
-	x->note |= alone != ANSWER_YES || may_yield(f, ready, allowed) ||
-		   (switches >= switches_most * used && ready <= yields_most * allowed);
+	x->note |=
+	    alone != ANSWER_YES || may_yield(f, ready, allowed) ||
+	    (switches >= switches_most * used && ready <= yields_most * allowed && !at_barriers(f));
 	x->cost = x->has_gain ? 1 - 1 / x->speedup : (double)NAN;
 	x->confidence = f->v[FACT_QUOTA_THROTTLED].known ? 0.8 : 0.7;
 	return ANSWER_YES;

@@ -213,9 +213,54 @@ static void descents(void **state)
 			fail_msg("'%s' does not descend", no[i]);
 }
 
+/* Beyond doubt: by the names of the rate or of the gradient. */
+static void lessons(void **state)
+{
+	static const char *const yes[] = {
+		"W = W - lr * dW",
+		"theta = theta - alpha * grad",
+		"v = mu * v - self.lr * g",
+		"w[:] = w - lr * g",
+		"w = [a - lr * b for a, b in zip(w, g)]",
+		"np.add.at(self.emb, ids, -lr * d)",
+		"np.subtract.at(emb, ids, lr * g)",
+		"W -= 0.01 * dW",
+		"self.b1 -= step * self.db1",
+		"Q[s, a] += alpha * (r + gamma * Q[t].max() - Q[s, a])"
+	};
+	static const char *const no[] = { "x -= 0.1 * dx",
+					  "u = u - dt * du",
+					  "balance = balance - rate * fee",
+					  "vel = vel - drag * v",
+					  "avg += alpha * (x - avg)",
+					  "if lr == x - lr * 3:",
+					  "start = end - step_size * k",
+					  "lr = lr0 - lr * decay",
+					  "x = a - lr ** n",
+					  "T -= kappa * dT",
+					  "buf -= k * dbuf",
+					  "img += alpha * (np.power(x, gamma) - img)",
+					  "x = \"w - lr * g\"",
+					  "print('w = w - lr * g')",
+					  "y = x  # w - lr * g",
+					  "y = x - lr" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (!line_teaches(yes[i]))
+			fail_msg("'%s' teaches", yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (line_teaches(no[i]))
+			fail_msg("'%s' does not teach", no[i]);
+	assert_true(line_teaches_surely("w -= lr * (x.T @ d)"));
+	assert_false(line_teaches_surely("pos -= rate * v.dot(n)"));
+	assert_false(line_teaches_surely("interest += balance * rate"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lessons),
 		cmocka_unit_test(what_the_model_gets_is_loaded),
 		cmocka_unit_test(what_comes_after_is_not),
 		cmocka_unit_test(without_a_framework_nothing_is),

@@ -9,6 +9,7 @@
 #include "model/stacks.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* Ranges as "evaluate 1-4|load 6-9". */
 static void expect(const char *text, const char *wanted)
@@ -303,6 +304,17 @@ static void trains(void **state)
 	       "    def step(self):\n"
 	       "        self.w -= self.lr * self.grad\n",
 	       "");
+	/* it makes the gradient itself; who calls it has the loop */
+	expect("class Critic:\n"
+	       "    def learn(self, x, d, lr=1e-3):\n"
+	       "        gb = x.T @ d\n"
+	       "        self.b -= lr * gb\n",
+	       "train 2-4");
+	/* a product of vectors, and something that is called a rate */
+	expect("def bounce(pos, v, n, rate):\n"
+	       "    pos -= rate * v.dot(n)\n"
+	       "    interest += balance * rate\n",
+	       "");
 }
 
 static void any_text_will_do(void **state)
@@ -329,6 +341,38 @@ static void any_text_will_do(void **state)
 				       "def f%zu():\n    return open(x).read()\n", i);
 	assert_int_equal(does_scan(many, strlen(many), d), DOES_RANGES);
 	free(many);
+}
+
+/* Brackets in brackets in loops in loops: each is looked at by all around it, until that is enough. */
+static void takes_its_time(void **state)
+{
+	enum { SIZE = 400000, LOOPS = 20, DEEP = 1000 };
+	struct does d[DOES_OF_FILE];
+	const size_t room = SIZE + 8192;
+	char *text = malloc(room);
+	size_t at = 0;
+	clock_t began;
+
+	(void)state;
+	assert_non_null(text);
+	for (int i = 0; i < LOOPS; i++)
+		at += (size_t)snprintf(text + at, room - at, "%*sfor i in range(n):\n", i, "");
+	while (at < SIZE) {
+		at += (size_t)snprintf(text + at, room - at, "%*sa += ", LOOPS, "");
+		for (int i = 0; i < DEEP; i++)
+			at += (size_t)snprintf(text + at, room - at, "x[");
+		at += (size_t)snprintf(text + at, room - at, "i");
+		for (int i = 0; i < DEEP; i++)
+			at += (size_t)snprintf(text + at, room - at, "]");
+		/* no loop is one of elements by this, so that each is looked at anew */
+		at += (size_t)snprintf(text + at, room - at, "\n%*sb = 1\n%*sc = 1\n", LOOPS, "",
+				       LOOPS, "");
+	}
+	began = clock();
+	assert_true(does_scan(text, at, d) <= DOES_OF_FILE);
+	/* 0.1 s as a rule; sanitizers take ten times as long */
+	assert_true(clock() - began < 4 * CLOCKS_PER_SEC);
+	free(text);
 }
 
 static void places(void **state)
@@ -392,6 +436,84 @@ static void what_was_held_out(void **state)
 	assert_false(line_learns("log('loss.backward()')"));
 }
 
+static void goes_over_elements(void **state)
+{
+	(void)state;
+	expect("def step_each(self, u):\n"
+	       "    r = np.empty(len(u))\n"
+	       "    for k in range(len(u)):\n"
+	       "        th, w = self.s[k]\n"
+	       "        w2 = min(8.0, w + u[k] * 0.05)\n"
+	       "        self.s[k, 0] = th + w2\n"
+	       "        r[k] = -(w2 ** 2)\n"
+	       "    return r\n",
+	       "elements 3-7");
+	/* a nest is told once */
+	expect("for i in range(h):\n"
+	       "    for j in range(w):\n"
+	       "        out[i][j] = (x[i][j] - lo) / span\n",
+	       "elements 1-3");
+	expect("total = 0\n"
+	       "for a, b in zip(p, q):\n"
+	       "    total += a * b\n",
+	       "elements 2-3");
+	expect("for j in range(len(x)):\n"
+	       "    acc -= w[j] * x[j]\n",
+	       "elements 1-2");
+	expect("for j in range(len(x)):\n"
+	       "    (a, b) = x[j], y[j]\n"
+	       "    if a <=(b): z[j] = a\n",
+	       "elements 1-3");
+}
+
+static void goes_over_more_than_elements(void **state)
+{
+	(void)state;
+	/* slices, products of matrices, steps that learn, files */
+	expect("for i in range(0, n, 32):\n"
+	       "    out[i:i + 32] = f(x[i:i + 32])\n",
+	       "");
+	expect("for t in range(steps):\n"
+	       "    h[t] = np.tanh(x[t] @ w)\n",
+	       "");
+	expect("for i in range(steps):\n"
+	       "    losses[i] = loss(net(xs[i]), ys[i])\n",
+	       "");
+	expect("for i in range(n):\n"
+	       "    rows[i] = np.load(paths[i])\n",
+	       "");
+	/* it writes nothing that has its index */
+	expect("for epoch in range(9):\n"
+	       "    rate = 0.1 / (1 + epoch)\n"
+	       "    fit(x, rate)\n",
+	       "");
+	expect("for name in names:\n"
+	       "    table[name] = 1\n",
+	       "");
+	/* the last of many statements, which are about whole arrays */
+	expect("for it in range(iters):\n"
+	       "    d = ((x - c) ** 2).sum(-1)\n"
+	       "    lab = d.argmin(1)\n"
+	       "    inertia[it] = d.min(1).sum()\n",
+	       "");
+	/* an optimiser: each element is a matrix */
+	expect("def update(self, gW):\n"
+	       "    for i in range(len(self.W)):\n"
+	       "        self.v[i] = mu * self.v[i] - eta * gW[i]\n"
+	       "        self.W[i] += self.v[i]\n"
+	       "    h = x @ self.W[0]\n",
+	       "");
+	expect("for i, (p, g) in enumerate(zip(params, grads)):\n"
+	       "    m[i] = b1 * m[i] + (1 - b1) * g\n"
+	       "    p[i] = p[i] - alpha * m[i]\n",
+	       "");
+	/* a dictionary */
+	expect("for i, w in enumerate(words):\n"
+	       "    counts[w] += 1\n"
+	       "    index[w] = last\n",
+	       "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,7 +527,10 @@ int main(void)
 		cmocka_unit_test(chooses_a_device),
 		cmocka_unit_test(watches),
 		cmocka_unit_test(trains),
+		cmocka_unit_test(goes_over_elements),
+		cmocka_unit_test(goes_over_more_than_elements),
 		cmocka_unit_test(any_text_will_do),
+		cmocka_unit_test(takes_its_time),
 		cmocka_unit_test(places),
 		cmocka_unit_test(what_was_held_out),
 	};

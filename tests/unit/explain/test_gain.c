@@ -212,9 +212,47 @@ static void what_drifts(void **state)
 	assert_true(runs.high == waits.high);
 }
 
+/* Who shares its work out waits for the helper that has no CPU, and spins: neighbours cost more than the cores they take. */
+static void barriers(void **state)
+{
+	extern const struct rule cpu_neighbour_rule;
+	static struct facts f;
+	struct opinion plain = { 0 }, half = { 0 }, spun = { 0 }, few = { 0 };
+
+	(void)state;
+	fact_set(&f, FACT_CORES_ALLOWED, 2);
+	fact_set(&f, FACT_CORES_OTHERS, 1);
+	fact_set(&f, FACT_CORES_USED, 1);
+	fact_set(&f, FACT_CORES_MACHINE, 2);
+	fact_set(&f, FACT_THREADS_DELAY, 1);
+	fact_set(&f, FACT_THREADS_READY, 2);
+	fact_set(&f, FACT_THREADS_ALONE, 2);
+	fact_set(&f, FACT_MAIN_DELAY, 0.5);
+	fact_set(&f, FACT_MAIN_BLOCKED, 0);
+	fact_set(&f, FACT_QUOTA_THROTTLED, 0);
+	assert_int_equal(cpu_neighbour_rule.check(&f, &plain), ANSWER_YES);
+	assert_true(fabs(plain.finding.speedup - 2) < 0.01);
+	/* without its own waiting nobody knows what of the time that is */
+	fact_set(&f, FACT_MAIN_SPINS, 0.45);
+	fact_set(&f, FACT_CORES_SPINNING, 0.45);
+	assert_int_equal(cpu_neighbour_rule.check(&f, &half), ANSWER_YES);
+	assert_true(fabs(half.finding.speedup - 2) < 0.01);
+	fact_set(&f, FACT_TIME_QUEUED, 0.5);
+	assert_int_equal(cpu_neighbour_rule.check(&f, &spun), ANSWER_YES);
+	assert_true(spun.finding.speedup > 5 && spun.finding.high <= 50);
+	assert_true(spun.finding.low < 3);
+	/* a neighbour that takes little is not to blame for a barrier */
+	fact_set(&f, FACT_THREADS_DELAY, 0.06);
+	fact_set(&f, FACT_MAIN_DELAY, 0.06);
+	fact_set(&f, FACT_TIME_QUEUED, 0.06);
+	assert_int_equal(cpu_neighbour_rule.check(&f, &few), ANSWER_YES);
+	assert_true(few.finding.speedup < 1.25);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(barriers),
 		cmocka_unit_test(whatever_the_facts),
 		cmocka_unit_test(gpu_leaves),
 		cmocka_unit_test(what_drifts),

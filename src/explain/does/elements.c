@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "explain/does/elements.h"
+
+#include "explain/keeps/words.h"
+
+#include <string.h>
+
+enum { NAMES_MAX = 4, INDEX_MAX = 24 };
+
+/* Of the names behind `for`: those that count, and those that are elements themselves. */
+struct loop {
+	const struct py_source *s;
+	struct span index[NAMES_MAX], value[NAMES_MAX];
+	size_t n_index, n_value;
+};
+
+/* What of a loop's statements was seen. */
+struct seen {
+	size_t assigned, of_elements;
+	bool written; /* an element, or a sum of them */
+	bool large;   /* a step of it is no single element's */
+};
+
+static void add_name(struct loop *l, struct span name, bool counts)
+{
+	if (name.n == 1 && name.p[0] == '_')
+		return;
+	if (counts && l->n_index < NAMES_MAX)
+		l->index[l->n_index++] = name;
+	else if (!counts && l->n_value < NAMES_MAX)
+		l->value[l->n_value++] = name;
+}
+
+/* `for i, (a, b) in enumerate(zip(x, y)):` */
+static bool read_head(struct span s, struct loop *ret)
+{
+	const char *in = s.n ? memmem(s.p, s.n, " in ", 4) : NULL;
+	struct span names, over;
+	bool counts, numbers;
+
+	/* "for in x:" has no names */
+	if (!span_begins(s, "for ") || !in || in < s.p + 4)
+		return false;
+	names = (struct span){ s.p + 4, (size_t)(in - s.p - 4) };
+	over = span_trim((struct span){ in + 4, s.n - (size_t)(in + 4 - s.p) });
+	counts = span_begins(over, "range(") || span_begins(over, "reversed(range(") ||
+		 span_has(over, "ndindex(") || span_begins(over, "product(range(") ||
+		 span_begins(over, "itertools.product(range(");
+	numbers = span_begins(over, "enumerate(");
+	if (!counts && !numbers && !span_begins(over, "zip(") && !span_has(over, ".tolist()"))
+		return false;
+	for (size_t i = 0; i < names.n;) {
+		size_t n = 0;
+
+		while (i + n < names.n && py_is_word(names.p[i + n]))
+			n++;
+		if (n) {
+			add_name(ret, (struct span){ names.p + i, n }, counts || numbers);
+			numbers = false; /* only the first of them is a number */
+		}
+		i += n ? n : 1;
+	}
+	return ret->n_index + ret->n_value > 0;
+}
+
+static bool has_name(const struct span *names, size_t n, struct span s)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s.n && span_find_name(s, names[i]))
+			return true;
+	return false;
+}
+
+/* "x[i]", "x[i + 1][j]", "x[0, j]". A slice ("x[i:i + 32]") is more than an element. */
+static bool has_element(const struct loop *l, struct span s, struct seen *ret)
+{
+	bool found = false;
+
+	for (size_t i = 1; i < s.n; i++) {
+		struct span inside, piece;
+
+		if (s.p[i] != '[' || (!py_is_word(s.p[i - 1]) && s.p[i - 1] != ']'))
+			continue;
+		inside = span_inside(s, s.p + i);
+		/* brackets in brackets are looked at again and again */
+		if (!py_look(l->s, 3 * inside.n + 1)) {
+			ret->large = true;
+			return false;
+		}
+		if (memchr(inside.p, ':', inside.n)) {
+			ret->large = true;
+			return false;
+		}
+		while (span_next(&inside, &piece))
+			found |= piece.n <= INDEX_MAX && has_name(l->index, l->n_index, piece);
+	}
+	return found;
+}
+
+/* `target = value`, `target -= value`: where the = is that assigns; s.n: none. */
+static size_t assigns_at(struct span s)
+{
+	int depth = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		depth += c == '(' || c == '[' || c == '{';
+		depth -= c == ')' || c == ']' || c == '}';
+		if (c != '=' || depth || i == 0)
+			continue;
+		if (i + 1 < s.n && s.p[i + 1] == '=')
+			i++; /* both of == */
+		else if (!memchr("!<>", s.p[i - 1], 3))
+			return i;
+	}
+	return s.n;
+}
+
+static void read_assignment(const struct loop *l, struct span s, struct seen *ret)
+{
+	size_t at = assigns_at(s);
+	struct span target, value;
+	bool to_element, of_element;
+
+	if (at >= s.n)
+		return;
+	target = (struct span){ s.p, at };
+	value = (struct span){ s.p + at + 1, s.n - at - 1 };
+	to_element = has_element(l, target, ret);
+	of_element = has_element(l, value, ret) || has_name(l->value, l->n_value, value);
+	ret->assigned++;
+	ret->of_elements += to_element || of_element;
+	ret->written |= to_element || (of_element && memchr("+-*/", target.p[target.n - 1], 4));
+}
+
+/* Steps of this are large, or for something else: of an optimiser each is a whole matrix. */
+static bool is_large(struct span s)
+{
+	return span_has_any(s, " @ |.dot(|matmul(|einsum(|.backward(|zero_grad(|.step(|yield|open(|"
+			       "Image.|imread(|np.load(|.read(|.write(|print(|.put(|torch.save(|"
+			       "model(|net(|loader|batch|param|weight|layer|grad|momentum|beta");
+}
+
+bool elements_loop(const struct py_source *s, uint32_t block)
+{
+	struct loop l = { .s = s };
+	struct seen x = { 0 };
+	uint32_t def = py_def_of(s, block);
+
+	if (s->blocks.v[block].kind != PY_LOOP ||
+	    !read_head(span_of(&s->statements.v[s->blocks.v[block].head]), &l))
+		return false;
+	if (is_large(span_of(&s->statements.v[s->blocks.v[block].head])))
+		return false;
+	for (size_t i = s->blocks.v[block].head + 1; i < s->statements.n; i++) {
+		const struct py_statement *t = &s->statements.v[i];
+
+		if (t->line > s->blocks.v[block].to)
+			break;
+		/* some twenty pieces are looked for */
+		if (!py_look(s, 4 * t->n))
+			return false;
+		if (!py_within(s, t->block, block) || py_def_of(s, t->block) != def)
+			continue;
+		read_assignment(&l, span_of(t), &x);
+		if (x.large || is_large(span_of(t)))
+			return false;
+	}
+	/* `history[epoch] = ...` at the end of a long body is no such loop */
+	return x.written && 2 * x.of_elements > x.assigned;
+}
