@@ -148,6 +148,7 @@ struct py_process {
 	    pthread_tid; /* where struct pthread holds the thread id, to 3.10; PY_ABSENT: unknown */
 	bool nested;     /* it lives in a pid namespace of its own */
 	uint32_t tick, batch; /* samples begun, batches read */
+	uint32_t moving;      /* samples in a row whose list of threads could not be read */
 	size_t find_hint;     /* threads mostly come in the order in which they were found last */
 	/* The batch: pieces of this attempt and the bytes they are read into. */
 	VEC(struct mem_piece) pieces;
@@ -180,6 +181,10 @@ void py_codes_done(struct py_codes *c);
 int py_interps_list(struct py_process *p);
 /* After a batch: follows the list of threads, learning new ones and dropping those that ended. */
 int py_threads_list(struct py_process *p);
+/* After a list that made no sense: back to the threads that were known before it. */
+void py_threads_drop_new(struct py_process *p);
+/* The list of interpreters is the same as when it was learned. */
+bool py_interps_unchanged(const struct py_process *p);
 struct py_tstate *py_thread_find(struct py_process *p, uint64_t at);
 /* What the next batch must read for this thread, from its copies and, where they fall short, from
  * reads of its own. */

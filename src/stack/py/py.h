@@ -94,7 +94,8 @@ int py_attach_memory(struct py_process **ret, struct mem *m, const char *maps, s
 		     struct err *e);
 void py_detach(struct py_process *p);
 
-/* All threads of all interpreters. 0; -ESRCH: the process has ended; -ESTALE: it is no longer the one
+/* All threads of all interpreters; where they come and go too fast for that, those of last time, unproven.
+ * 0; -ESRCH: the process has ended; -ESTALE: it is no longer the one
  * that was attached to (execve, or its interpreter has ended): detach, and attach anew; -EPERM. */
 int py_sample(struct py_process *p, struct py_stacks *out);
 

@@ -9,6 +9,7 @@
 #define ATTEMPTS       4  /* readings of a thread that tears */
 #define ATTEMPTS_HEAP  10 /* the same before 3.11 */
 #define ATTEMPTS_LIST  10 /* readings of a list of threads that come and go */
+#define MOVING_MAX     20 /* samples in a row whose list could not be read: it is no list any more */
 #define ROUNDS_BESIDES 5  /* those that only learn where to look or what a function is called */
 #define FRESH          16u /* ticks for which a function that was seen is taken to be still the same */
 #define YOUNG          32u /* sightings for which a function is compared each time */
@@ -446,6 +447,21 @@ static void read_collecting(const struct py_process *p, struct py_stacks *out)
 	}
 }
 
+/* Threads that come and go faster than their list can be read: the interpreter is still the one that was
+ * attached to, and nothing is known of what its threads do at this moment. */
+static bool list_moves(struct py_process *p)
+{
+	if (!py_interps_unchanged(p) || ++p->moving > MOVING_MAX)
+		return false;
+	py_threads_drop_new(p);
+	for (size_t i = 0; i < p->threads.n; i++) {
+		start_thread(p, &p->threads.v[i]);
+		p->threads.v[i].result.status = PY_UNPROVEN;
+		p->threads.v[i].done = true;
+	}
+	return true;
+}
+
 /* The first batch, and the lists of interpreters and threads it leads to. */
 static int begin(struct py_process *p, struct py_stacks *out)
 {
@@ -465,9 +481,10 @@ static int begin(struct py_process *p, struct py_stacks *out)
 	}
 	/* Whoever has become another program, or shuts down, has no list that makes sense. */
 	if (r == -EBADMSG || r == -EAGAIN || r == -EFAULT)
-		return -ESTALE;
+		return list_moves(p) ? 0 : -ESTALE;
 	if (r < 0)
 		return r;
+	p->moving = 0;
 	read_collecting(p, out);
 	for (size_t i = 0; i < p->threads.n; i++)
 		start_thread(p, &p->threads.v[i]);

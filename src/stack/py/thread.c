@@ -168,8 +168,7 @@ static int threads_of(struct py_process *p, uint32_t interp)
 	return r;
 }
 
-/* The list of interpreters is the same as when it was learned. */
-static bool interps_unchanged(const struct py_process *p)
+bool py_interps_unchanged(const struct py_process *p)
 {
 	const struct py_layout *l = &p->place.layout;
 	uint32_t low = l->interp_next < l->interp_threads ? l->interp_next : l->interp_threads;
@@ -185,12 +184,13 @@ static bool interps_unchanged(const struct py_process *p)
 	return at == 0 && p->interps.n;
 }
 
-static void drop_unseen(struct py_process *p)
+static void keep_only(struct py_process *p,
+		      bool (*wanted)(const struct py_process *p, const struct py_tstate *t))
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->threads.n; i++) {
-		if (p->threads.v[i].seen) {
+		if (wanted(p, &p->threads.v[i])) {
 			struct py_tstate keep = p->threads.v[i];
 
 			p->threads.v[i] = p->threads.v[n];
@@ -202,18 +202,34 @@ static void drop_unseen(struct py_process *p)
 	p->threads.n = n;
 }
 
+static bool was_seen(const struct py_process *p, const struct py_tstate *t)
+{
+	(void)p;
+	return t->seen;
+}
+
+static bool was_read(const struct py_process *p, const struct py_tstate *t)
+{
+	return t->read && t->interp < p->interps.n;
+}
+
+void py_threads_drop_new(struct py_process *p)
+{
+	keep_only(p, was_read);
+}
+
 int py_threads_list(struct py_process *p)
 {
 	int r = 0;
 
-	if (!interps_unchanged(p))
+	if (!py_interps_unchanged(p))
 		return -EBADMSG;
 	for (size_t i = 0; i < p->threads.n; i++)
 		p->threads.v[i].seen = false;
 	for (size_t i = 0; r == 0 && i < p->interps.n; i++)
 		r = threads_of(p, (uint32_t)i);
 	if (r == 0)
-		drop_unseen(p);
+		keep_only(p, was_seen);
 	return r;
 }
 
