@@ -117,14 +117,28 @@ static size_t assigns_at(struct span s)
 	return s.n;
 }
 
+/* `mixed.append(images[k] * gains[k])` */
+static void read_append(const struct loop *l, struct span s, struct seen *ret)
+{
+	const char *at = s.n ? memmem(s.p, s.n, ".append(", 8) : NULL;
+
+	if (!at || !has_element(l, span_inside(s, at + 7), ret))
+		return;
+	ret->assigned++;
+	ret->of_elements++;
+	ret->written = true;
+}
+
 static void read_assignment(const struct loop *l, struct span s, struct seen *ret)
 {
 	size_t at = assigns_at(s);
 	struct span target, value;
 	bool to_element, of_element;
 
-	if (at >= s.n)
+	if (at >= s.n) {
+		read_append(l, s, ret);
 		return;
+	}
 	target = (struct span){ s.p, at };
 	value = (struct span){ s.p + at + 1, s.n - at - 1 };
 	to_element = has_element(l, target, ret);

@@ -35,7 +35,12 @@ enum sign {
 	SIGN_TEACHES = 1 << 16,  /* arrays are changed by a rate times a gradient */
 	SIGN_MATRIX = 1 << 17,   /* multiplies matrices */
 	SIGN_SURELY =
-	    1 << 18 /* teaches, and calls the rate first of all, or the gradient, by its name */
+	    1 << 18, /* teaches, and calls the rate first of all, or the gradient, by its name */
+	SIGN_LESSENS = 1 << 19, /* weights, called so, are changed by what was computed elsewhere */
+	SIGN_RATE = 1 << 20,    /* names a rate */
+	SIGN_EACH = 1 << 21,    /* goes over something within a statement */
+	SIGN_WORDS = 1 << 22,   /* takes text apart into words: no lists of numbers with commas */
+	SIGN_IDS = 1 << 23      /* names numbers of things */
 };
 
 static const struct {
@@ -56,6 +61,8 @@ static const struct {
 	{ SIGN_SPLITS,
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
 	  "unicodedata.|.translate(|.splitlines(|.partition(" },
+	{ SIGN_WORDS, ".split()|.lower()|.findall(|.finditer(|re.split(|.casefold()|.isalpha()|."
+		      "isalnum()" },
 	{ SIGN_LOOKS_UP, "vocab|stoi|merges|word2|w2i|token|lexicon|bpe|pieces" },
 	{ SIGN_STATE, "state_dict()|get_weights(" },
 	{ SIGN_WEIGHTS, ".parameters()|named_parameters(" },
@@ -149,18 +156,30 @@ static unsigned opens(const struct scanner *x, const struct py_statement *t)
 	return writes ? SIGN_WRITES : SIGN_READS;
 }
 
-/* `w -= lr * g` */
+/* `w -= lr * g`; or `g *= lr` here and `weight -= g` there */
 static unsigned teaches(struct span s)
 {
+	unsigned signs = 0;
 	char line[256];
 
 	if (!s.n || s.n >= sizeof(line))
 		return 0;
 	memcpy(line, s.p, s.n);
 	line[s.n] = '\0';
-	if (!line_teaches(line))
-		return 0;
-	return SIGN_TEACHES | (line_teaches_surely(line) ? SIGN_SURELY : 0);
+	signs |= line_lessens_weight(line) ? SIGN_LESSENS : 0;
+	signs |= line_names_rate(line) ? SIGN_RATE : 0;
+	if (line_teaches(line))
+		signs |= SIGN_TEACHES | (line_teaches_surely(line) ? SIGN_SURELY : 0);
+	return signs;
+}
+
+static bool has_word(struct span s, const char *word)
+{
+	for (const char *p = s.p;
+	     (p = s.n ? memmem(p, s.n - (size_t)(p - s.p), word, strlen(word)) : NULL); p++)
+		if (word_at(s, p, word))
+			return true;
+	return false;
 }
 
 static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
@@ -174,21 +193,14 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 	if (text_calls_training(s))
 		signs |= SIGN_LEARNS;
 	signs |= teaches(s);
+	signs |= has_word(s, "ids") ? SIGN_IDS : 0;
+	signs |= span_has(s, " for ") && span_has(s, " in ") ? SIGN_EACH : 0;
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
 	if (span_begins(s, "return") && s.n > 6 && !span_has_any(s, "return None|return path"))
 		signs |= SIGN_GIVES;
 	return signs;
-}
-
-static bool is_yield(struct span s)
-{
-	for (const char *p = s.p; (p = s.n ? memmem(p, s.n - (size_t)(p - s.p), "yield", 5) : NULL);
-	     p++)
-		if (word_at(s, p, "yield"))
-			return true;
-	return false;
 }
 
 /* `for x, y in self.val_loader:` */
@@ -265,6 +277,14 @@ static bool is_outer(const struct scanner *x, uint32_t def)
 	return false;
 }
 
+/* Pieces of text, each looked up, or each made numbers of. */
+static bool takes_words(const struct sums *k)
+{
+	return (has(k, SIGN_SPLITS | SIGN_LOOKS_UP, 0) || has(k, SIGN_WORDS | SIGN_IDS, 0)) &&
+	       k->signs & (SIGN_LOOPS | SIGN_EACH) &&
+	       has(k, 0, SIGN_WRITES | SIGN_NO_GRAD | SIGN_PLAYS | SIGN_READS);
+}
+
 /* The first that holds. */
 static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 {
@@ -280,6 +300,10 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 	     (def && k->signs & SIGN_NO_GRAD && k->signs & (SIGN_TALLIES | SIGN_GIVES))) &&
 	    has(k, SIGN_LOOPS, no_test) && !k->yields) {
 		*ret = DOES_EVALUATE;
+		return true;
+	}
+	if (def && has(k, SIGN_LESSENS | SIGN_RATE | SIGN_MATRIX, SIGN_LEARNS)) {
+		*ret = DOES_TRAIN;
 		return true;
 	}
 	if (has(k, SIGN_TEACHES, SIGN_LEARNS) &&
@@ -301,9 +325,7 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		return true;
 	}
 	*ret = DOES_TOKENIZE;
-	if (has(k, SIGN_SPLITS | SIGN_LOOKS_UP | SIGN_LOOPS,
-		SIGN_WRITES | SIGN_NO_GRAD | SIGN_PLAYS | SIGN_READS) &&
-	    (k->yields || k->signs & SIGN_GIVES))
+	if (takes_words(k) && (k->yields || k->signs & SIGN_GIVES))
 		return true;
 	*ret = DOES_LOAD;
 	return has(k, SIGN_READS, SIGN_WRITES | SIGN_RESTORES | SIGN_NO_GRAD | SIGN_PLAYS) &&
@@ -426,7 +448,7 @@ static void read_statements(struct scanner *x)
 		if (!py_look(&x->s, 8 * t->n))
 			return;
 		signs = signs_of(x, t);
-		add_up(x, t, signs, is_yield(span_of(t)));
+		add_up(x, t, signs, has_word(span_of(t), "yield"));
 	}
 	for (size_t b = 1; b < x->s.blocks.n; b++)
 		if (x->s.blocks.v[b].kind == PY_LOOP)

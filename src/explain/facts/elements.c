@@ -3,6 +3,8 @@
  * Time of the critical thread in loops of the program's own that go over arrays one element at a time, by their text
  * (explain/does/elements.h). A loop whose few calls take long is none of them, whatever it looks like: then the time is in one
  * line, in code that lets go of the GIL, or in a library's Python.
+ *
+ * And time in which such loops hand out work to a device: a kernel or more for each element.
  */
 #include "explain/does/does.h"
 #include "explain/facts/stacked.h"
@@ -15,6 +17,7 @@
 enum { LOOPS_MAX = 64 };
 static const double one_line_most = 0.9; /* of the time in a loop */
 static const double held_least = 0.8;    /* of that time: with the GIL */
+static const double orders_least = 0.5;  /* of it: a framework's code */
 
 /* Of one loop, seconds. */
 struct share {
@@ -66,8 +69,37 @@ static void add_rows(struct share *x, const struct activity *a, const struct act
 	}
 }
 
-/* Seconds in all such loops, and their lines; NAN: out of memory, or too many to be looked at. */
-static double look(const struct activity *a, const struct act_thread *t, struct share *all)
+/* Framework code below the loop, or the loop itself between two orders. */
+static bool hands_out(const struct act_row *r)
+{
+	return !r->unknown && r->on_cpu && (r->state == TIME_DISPATCH || r->state == TIME_PYTHON);
+}
+
+/* A loop that computes itself most of the time hands out nothing to speak of. */
+static void add_orders(struct heat *orders, const struct activity *a, const struct act_thread *t,
+		       const struct does *d, const char *file)
+{
+	double framework = 0, all = 0;
+
+	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (!hands_out(r) || !is_in(d, file, stack_book_find_place(a->book, r->place)))
+			continue;
+		all += r->seconds;
+		framework += r->state == TIME_DISPATCH ? r->seconds : 0;
+	}
+	for (size_t k = t->row; framework >= orders_least * all && k < t->row + t->n_rows; k++) {
+		const struct act_row *r = &a->rows.v[k];
+
+		if (hands_out(r) && is_in(d, file, stack_book_find_place(a->book, r->place)))
+			heat_add(orders, a->book, r->place, r->seconds);
+	}
+}
+
+/* All such loops, and what they hand out. False: out of memory, or too many to be looked at. */
+static bool look(const struct activity *a, const struct act_thread *t, struct share *all,
+		 struct heat *orders)
 {
 	bool failed = false;
 	size_t loops = 0;
@@ -83,20 +115,21 @@ static double look(const struct activity *a, const struct act_thread *t, struct 
 		failed = ++loops > LOOPS_MAX || one.heat.failed;
 		if (is_spread(&one))
 			add_rows(all, a, t, &d, p->file);
+		add_orders(orders, a, t, &d, p->file);
 		heat_done(&one.heat);
 	}
-	return failed || all->heat.failed ? (double)NAN : all->all;
+	return !failed && !all->heat.failed && !orders->failed;
 }
 
-static void set(struct facts *f, const struct act_thread *t, double share, const struct heat *heat)
+static void set(struct facts *f, enum fact_id id, const struct act_thread *t, double known,
+		const struct heat *heat)
 {
-	double error = activity_error(share, t->samples), top;
+	double share = heat->seconds / known, error = activity_error(share, t->samples), top;
 	uint32_t place = heat_top(heat, &top);
 
-	fact_set_range(f, FACT_DOING_ELEMENTS, share, fmax(0, share - error),
-		       fmin(1, share + error));
+	fact_set_range(f, id, share, fmax(0, share - error), fmin(1, share + error));
 	if (place)
-		fact_set_place(f, FACT_DOING_ELEMENTS, place);
+		fact_set_place(f, id, place);
 }
 
 static void compute(const struct scene *s, struct facts *f)
@@ -105,16 +138,22 @@ static void compute(const struct scene *s, struct facts *f)
 	const char *why;
 	const struct act_thread *t = stacked_critical(a, &why);
 	struct share all = { 0 };
-	double known = 0, share = t ? look(a, t, &all) : (double)NAN;
+	struct heat orders = { 0 };
+	bool seen = t && look(a, t, &all, &orders);
+	double known = 0;
 
 	for (size_t k = t ? t->row : 0; t && k < t->row + t->n_rows; k++)
 		known += a->rows.v[k].unknown ? 0 : a->rows.v[k].seconds;
-	if (isfinite(share) && known > 0)
-		set(f, t, share / known, &all.heat);
-	else
+	if (seen && known > 0) {
+		set(f, FACT_DOING_ELEMENTS, t, known, &all.heat);
+		set(f, FACT_DISPATCH_ELEMENTS, t, known, &orders);
+	} else {
 		fact_absent(f, FACT_DOING_ELEMENTS, "%s",
 			    t ? "too many loops, or out of memory" : why);
+		fact_absent_like(f, FACT_DISPATCH_ELEMENTS, FACT_DOING_ELEMENTS);
+	}
 	heat_done(&all.heat);
+	heat_done(&orders);
 }
 
 const struct fact_source elements_facts = { "elements", compute };

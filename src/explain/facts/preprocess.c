@@ -4,9 +4,11 @@
  * the program's own Python code that runs line by line.
  *
  * While a line of Python calls into C and keeps the GIL, its stack looks as if the line itself ran. A
- * native leaf (L3) tells them apart. Without one the text of the line must do: where it calls a
- * library that works in C the time is doubtful, which the interval of load.python has.
+ * native leaf (L3) tells them apart; only some samples have one, and these speak for the others of the same line. Without
+ * any the text of the line must do: where it calls a library that works in C the time is doubtful, which the interval of
+ * load.python has.
  */
+#include "explain/does/does.h"
 #include "explain/facts/stacked.h"
 #include "explain/place.h"
 
@@ -17,13 +19,23 @@
 /* Fewer workers at a time are none: those of a short evaluation. */
 static const double workers_least = 0.5;
 
-/* Of the time of a function: the Python of a loop. */
-static const double loop_least = 0.6;
+/* Of the time of a function: the Python of a loop; and of one whose text goes over single elements. */
+static const double loop_least = 0.6, element_least = 0.12;
+/* Of all loading: the text of smaller ones is not looked for. */
+static const double function_least = 0.05;
 
 /* Share of the critical thread's time. */
 static const double waited_least = 0.02;
+/* Seconds of samples with native code: some ten of them, and they speak for the others of their line. */
+static const double leaves_least_s = 0.2;
+
+/* Of one line, seconds in which it was seen what its native code is: in all, and the interpreter itself. */
+struct leaves {
+	struct heat seen, interpreted;
+};
 
 struct load {
+	struct leaves leaves;
 	double cpu;             /* seconds */
 	double sampled, native; /* of what was sampled on a CPU */
 	double python, doubtful;
@@ -55,11 +67,51 @@ static bool calls_into_c(const char *source)
 	return false;
 }
 
+/* Is it a line of the program's own that runs, as far as Python knows? */
+static bool runs_own_line(const struct act_row *r)
+{
+	return r->leaf && r->leaf == r->place && r->flags & STACK_GIL;
+}
+
+static void add_leaf(struct leaves *l, const struct stack_book *b, const struct act_row *r)
+{
+	const struct place *native = stack_book_find_place(b, r->native);
+
+	if (!native || !runs_own_line(r) || r->flags & STACK_PARTIAL)
+		return;
+	heat_add(&l->seen, b, r->place, r->seconds);
+	if (place_is_interpreter(native))
+		heat_add(&l->interpreted, b, r->place, r->seconds);
+}
+
+/* Of the time of a line, or of its function, the interpreter's part by those samples that tell; NAN: too few of them do. */
+static double interpreted(double part, double seen, double least)
+{
+	return seen >= least ? part / seen : (double)NAN;
+}
+
+/* How much of a sample of this line without native code is the interpreter's. NAN: its text calls into C, or may do so. */
+static double own_part(const struct leaves *l, const struct place *line, uint32_t place)
+{
+	uint64_t function = place_function(line);
+	double part = interpreted(heat_of_place(&l->interpreted, place),
+				  heat_of_place(&l->seen, place), leaves_least_s);
+
+	if (isfinite(part))
+		return part;
+	if (line->source && calls_into_c(line->source))
+		return (double)NAN;
+	part = interpreted(heat_of_function(&l->interpreted, function),
+			   heat_of_function(&l->seen, function), 2 * leaves_least_s);
+	return isfinite(part) ? part : 1;
+}
+
 static void add_row(struct load *l, const struct stack_book *b, const struct act_row *r, double cpu)
 {
 	const struct place *leaf = stack_book_find_place(b, r->leaf);
 	const struct place *native = stack_book_find_place(b, r->native);
 	uint32_t place = r->place ? r->place : r->leaf;
+	double own;
 
 	l->cpu += cpu;
 	heat_add(&l->all, b, place, r->seconds);
@@ -69,16 +121,24 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 	l->sampled += r->seconds;
 	l->samples += r->count;
 	l->native += native ? r->seconds : 0;
-	if (!leaf || r->leaf != r->place || !(r->flags & STACK_GIL))
+	if (!leaf || !runs_own_line(r))
 		return;
-	if (native ? !place_is_interpreter(native) : false)
-		return;
-	if (!native && leaf->source && calls_into_c(leaf->source)) {
+	own = native ? place_is_interpreter(native) : own_part(&l->leaves, leaf, r->place);
+	if (!isfinite(own)) {
 		l->doubtful += r->seconds;
 		return;
 	}
-	l->python += r->seconds;
-	heat_add(&l->own, b, place, r->seconds);
+	l->python += own * r->seconds;
+	if (own > 0)
+		heat_add(&l->own, b, place, own * r->seconds);
+}
+
+static void add_leaves(struct load *l, const struct activity *a, const struct act_thread *t,
+		       bool worker)
+{
+	for (size_t k = t->row; k < t->row + t->n_rows; k++)
+		if (a->rows.v[k].on_cpu && stacked_loads(&a->rows.v[k], worker))
+			add_leaf(&l->leaves, a->book, &a->rows.v[k]);
 }
 
 /* A thread's samples on a CPU stand for the CPU time the kernel charged it. */
@@ -103,21 +163,45 @@ static void add_thread(struct load *l, const struct activity *a, const struct ac
 	}
 }
 
+/* Is the hottest line of this function in a loop over single elements, by its text? */
+static bool over_elements(const struct load *l, const struct stack_book *b, uint64_t function)
+{
+	uint32_t hot = heat_line(&l->all, function);
+	const struct place *line = stack_book_find_place(b, hot);
+
+	for (size_t i = 1; line && i <= b->places.n; i++) {
+		const struct place *p = stack_book_find_place(b, (uint32_t)i);
+		struct does d;
+
+		/* texts of a book are kept once */
+		if (p && p->file == line->file && does_read(p, &d) && d.what == DOES_ELEMENTS &&
+		    line->line >= d.from && line->line <= d.to)
+			return true;
+	}
+	return false;
+}
+
 /* A loop that is written line by line calls small functions in C for each element, too: what does it for whole arrays
- * spares those as well. So a function counts as a whole where most of it is Python itself. */
-static double loops(const struct load *l)
+ * spares those as well. So a function counts as a whole where most of it is Python itself; or a palpable part, where
+ * it goes over single elements: then what it calls for each is small as well, such as `matrix[r, c] = x` of a
+ * tensor, and not the work of a library. */
+static double loops(const struct load *l, const struct stack_book *b)
 {
 	/* stacks that are known in part are in no function's own time */
-	double seconds = 0, least = loop_least * l->sampled / l->all.seconds;
+	double seconds = 0, known = l->sampled / l->all.seconds;
 
 	for (size_t i = 0; i < l->own.functions.n; i++) {
 		const struct heat_row *own = &l->own.functions.v[i];
 		double all = own->seconds;
+		bool whole;
 		uint32_t at;
 
 		if (map_get(&l->all.by_function, own->key, &at))
 			all = fmax(all, l->all.functions.v[at].seconds);
-		seconds += own->seconds >= least * all ? all : own->seconds;
+		whole = own->seconds >= loop_least * known * all ||
+			(own->seconds >= element_least * known * all &&
+			 all >= function_least * l->all.seconds && over_elements(l, b, own->key));
+		seconds += whole ? all : own->seconds;
 	}
 	return seconds;
 }
@@ -135,7 +219,8 @@ static void set_place(struct facts *f, const struct load *l)
 	fact_set_place(f, FACT_LOAD_PLACE, place);
 }
 
-static void set_load(struct facts *f, const struct load *l, double seconds)
+static void set_load(struct facts *f, const struct load *l, const struct stack_book *b,
+		     double seconds)
 {
 	double share, error, top;
 	uint32_t place;
@@ -154,7 +239,8 @@ static void set_load(struct facts *f, const struct load *l, double seconds)
 		fact_absent_like(f, FACT_LOAD_NATIVE, FACT_LOAD_PLACE);
 		return;
 	}
-	share = l->all.failed || l->own.failed ? l->python / l->sampled : loops(l) / l->all.seconds;
+	share =
+	    l->all.failed || l->own.failed ? l->python / l->sampled : loops(l, b) / l->all.seconds;
 	error = activity_error(share, l->samples);
 	fact_set_range(f, FACT_LOAD_PYTHON, share, fmax(0, share - error),
 		       fmin(1, share + l->doubtful / l->sampled + error));
@@ -182,14 +268,21 @@ static void compute(const struct scene *s, struct facts *f)
 		return;
 	/* A process of its own that is waited for is a worker whatever its functions are called. */
 	waited = critical->state[TIME_DATA_WAIT] >= waited_least * critical->alive;
-	if (!workers)
+	if (!workers) {
+		add_leaves(&l, a, critical, false);
 		add_thread(&l, a, critical, false, false);
+	}
+	for (size_t i = 0; workers && i < a->threads.n; i++)
+		if (stacked_is_worker(s, &a->threads.v[i]))
+			add_leaves(&l, a, &a->threads.v[i], true);
 	for (size_t i = 0; workers && i < a->threads.n; i++)
 		if (stacked_is_worker(s, &a->threads.v[i]))
 			add_thread(&l, a, &a->threads.v[i], true, waited);
-	set_load(f, &l, critical->alive);
+	set_load(f, &l, a->book, critical->alive);
 	heat_done(&l.all);
 	heat_done(&l.own);
+	heat_done(&l.leaves.seen);
+	heat_done(&l.leaves.interpreted);
 }
 
 const struct fact_source preprocess_facts = { "preprocess", compute };

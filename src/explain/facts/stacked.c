@@ -157,9 +157,37 @@ static bool is_hotter(const struct heat_row *x, const struct heat_row *than)
 	       (x->seconds == than->seconds && x->place < than->place);
 }
 
+double heat_of_place(const struct heat *h, uint32_t place)
+{
+	uint32_t at;
+
+	return !h->failed && map_get(&h->by_place, place, &at) ? h->lines.v[at].seconds : 0;
+}
+
+double heat_of_function(const struct heat *h, uint64_t function)
+{
+	uint32_t at;
+
+	return !h->failed && map_get(&h->by_function, function, &at) ? h->functions.v[at].seconds
+								     : 0;
+}
+
+uint32_t heat_line(const struct heat *h, uint64_t function)
+{
+	const struct heat_row *line = NULL;
+
+	for (size_t i = 0; i < h->lines.n && !h->failed; i++) {
+		const struct heat_row *x = &h->lines.v[i];
+
+		if (x->key == function && is_hotter(x, line))
+			line = x;
+	}
+	return line ? line->place : 0;
+}
+
 uint32_t heat_top(const struct heat *h, double *ret_seconds)
 {
-	const struct heat_row *function = NULL, *line = NULL;
+	const struct heat_row *function = NULL;
 
 	*ret_seconds = 0;
 	for (size_t i = 0; i < h->functions.n; i++)
@@ -167,14 +195,8 @@ uint32_t heat_top(const struct heat *h, double *ret_seconds)
 			function = &h->functions.v[i];
 	if (!function || h->failed)
 		return 0;
-	for (size_t i = 0; i < h->lines.n; i++) {
-		const struct heat_row *x = &h->lines.v[i];
-
-		if (x->key == function->key && is_hotter(x, line))
-			line = x;
-	}
 	*ret_seconds = function->seconds;
-	return line ? line->place : 0;
+	return heat_line(h, function->key);
 }
 
 void heat_done(struct heat *h)

@@ -45,6 +45,11 @@ struct heat {
 void heat_add(struct heat *h, const struct stack_book *b, uint32_t place, double seconds);
 /* Place of the hottest line of the hottest function, 0: none; and what that function has. */
 uint32_t heat_top(const struct heat *h, double *ret_seconds);
+/* Seconds of this place, of this function. */
+double heat_of_place(const struct heat *h, uint32_t place);
+double heat_of_function(const struct heat *h, uint64_t function);
+/* Place of the hottest line of this function, 0: none. */
+uint32_t heat_line(const struct heat *h, uint64_t function);
 void heat_done(struct heat *h);
 
 #endif

@@ -197,7 +197,7 @@ static bool begins_with_time(const char *right)
 	return strncmp(right, "dt", 2) == 0 && !is_name(right[2]);
 }
 
-static bool names_rate(const char *text)
+bool line_names_rate(const char *text)
 {
 	static const char *const rates[] = {
 		"lr", "rate", "learning_rate", "eta", "step_size", "LR"
@@ -216,6 +216,15 @@ static bool is_weight(const char *name, size_t n)
 		return false;
 	return n == 1 || isdigit((unsigned char)name[1]) || name[1] == '_' ||
 	       strncmp(name, "weight", 6) == 0 || strncmp(name, "bias", 4) == 0;
+}
+
+bool line_lessens_weight(const char *text)
+{
+	const char *at = update_at(text), *name;
+	size_t n;
+
+	name = line_updated(text, &n);
+	return at && *at == '-' && is_weight(name, n);
 }
 
 /* "dW" for "W", "gw" for "self.w", "d_b1" for "b1": named for what it changes. Only of weights and biases: "x -= 0.1 * dx" is what a
@@ -257,7 +266,7 @@ static bool is_called_so(const char *text, const char *at)
 	int gradient = what ? names_gradient(what) : 0;
 	size_t n;
 
-	if (names_rate(at) || names_reward(at) || gradient == 1 ||
+	if (line_names_rate(at) || names_reward(at) || gradient == 1 ||
 	    (gradient == 2 && begins_with_exponent(at + 2)))
 		return true;
 	name = line_updated(text, &n);
@@ -335,7 +344,7 @@ bool line_descends(const char *text)
 		return is_called_so(text, at);
 	/* a filter takes a part of itself away: y[1:] -= 0.97 * y[:-1] */
 	name = line_updated(text, &n);
-	return names_rate(at) || !line_names(at + 2, name, n);
+	return line_names_rate(at) || !line_names(at + 2, name, n);
 }
 
 bool line_teaches(const char *text)

@@ -24,6 +24,10 @@ bool line_teaches(const char *text);
 /* And nobody else would call it so: the rate is "lr" and comes first, or the gradient is called one. "interest += balance * rate"
  * is none. */
 bool line_teaches_surely(const char *text);
+/* Does it take something from what is called a weight or a bias: "weight -= step"? */
+bool line_lessens_weight(const char *text);
+/* Does it name a rate of learning: "step *= self.rate / len(x)"? */
+bool line_names_rate(const char *text);
 /* The name that such a line changes, in its text: "centres" of "self.centres[k] += ...". */
 const char *line_updated(const char *text, size_t *ret_n);
 /* Is that name in this line, as a word? */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * gil_contention: the training thread is ready and waits for the GIL, because other threads of its
- * process run Python code.
+ * process run Python code. Or it waits for data, and the threads that load it wait for the GIL, each for the others.
  *
  * Not to be taken for it: other locks, and threads that wait for the GIL while the training does not
  * (nobody is held up); a wait in which nobody was seen to hold it (threads too short-lived to be looked at,
  * a holder that is itself blocked): that cannot be told.
  *
  * Gain: the time it waits, 1/(1-g); none of it where the GPU is busy meanwhile, and no more than the
- * cores leave, since what the others do must run somewhere.
+ * cores leave, since what the others do must run somewhere. Of loaders: what they use of a CPU now, spread over all
+ * cores; a part of it is the handing over of the lock itself.
  */
 #include "explain/loading.h"
 
@@ -50,11 +51,82 @@ static void say(struct finding *x, const struct facts *f)
 			   "releases the GIL; do less of it in each step");
 }
 
+/* The training thread waits for data: how many threads load it, how many of these wait for the GIL at a time, and
+ * what is left to load in. */
+static const double data_wait_least = 0.15, loaders_least = 1.5, waiters_least = 0.3,
+		    free_least = 0.25;
+/* Of the CPU time of loading: what remains of it without the lock. */
+static const double kept[] = { [LOADING_BEST] = 0.5, [LOADING_LIKELY] = 0.8, [LOADING_WORST] = 1 };
+
+static double loaders_left(const struct facts *f, enum loading_case c)
+{
+	double load = fact_or(f, FACT_LOAD_CPU, 0), others;
+
+	others = fmax(0, fact_or(f, FACT_CORES_USED, 0) - load);
+	load *= kept[c] / fmax(0.5, fact_or(f, FACT_CORES_ALLOWED, 1) - others);
+	load = fmax(load, 1 - fact_or(f, FACT_TIME_DATA_WAIT, 0));
+	return fmin(1, fmax(fmax(load, loading_gpu_floor(f, c)), loading_least_left));
+}
+
+static void say_loaders(struct finding *x, const struct facts *f)
+{
+	const struct fact *holder = &f->v[FACT_GIL_HOLDER];
+	char a[24], b[24];
+
+	snprintf(x->title, sizeof(x->title),
+		 "%s waits for data %s of its time, and the threads that load it for Python's lock "
+		 "(GIL)",
+		 loading_program(f), num_percent(f->v[FACT_TIME_DATA_WAIT].value, a, sizeof(a)));
+	rule_because(x, f, FACT_TIME_DATA_WAIT, "%s waits for data %s of its time",
+		     loading_thread(f), a);
+	rule_because(x, f, FACT_LOADER_WORKERS, "%.0f threads of its own process load it",
+		     f->v[FACT_LOADER_WORKERS].value);
+	rule_because(x, f, FACT_GIL_WAITERS, "%.2f threads wait for the GIL at a time",
+		     f->v[FACT_GIL_WAITERS].value);
+	rule_because(x, f, FACT_GIL_HOLDER, "one of them holds it %s of the time%s%s",
+		     num_percent(holder->value, b, sizeof(b)), holder->place ? ", most at " : "",
+		     holder->text);
+	loading_because_cores(x, f);
+	rule_where(x, f, FACT_GIL_HOLDER);
+	snprintf(x->fix, sizeof(x->fix),
+		 "load in processes instead of threads (num_workers of a DataLoader, "
+		 "multiprocessing.Pool), or with libraries that release the GIL");
+}
+
+/* Nobody holds the training thread itself up, but those it waits for hold up each other. */
+static enum answer check_loaders(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	enum answer a = answer_and(rule_at_least(f, FACT_TIME_DATA_WAIT, data_wait_least, o),
+				   rule_at_least(f, FACT_LOADER_WORKERS, loaders_least, o));
+
+	if (a == ANSWER_YES && strcmp(f->v[FACT_LOADER_WORKERS].text, "threads") != 0)
+		return ANSWER_NO;
+	a = answer_and(a, answer_and(rule_at_least(f, FACT_GIL_WAITERS, waiters_least, o),
+				     rule_at_least(f, FACT_CORES_FREE, free_least, o)));
+	a = answer_and(
+	    a, answer_and(rule_at_least(f, FACT_LOAD_CPU, 0, o),
+			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o))));
+	if (a != ANSWER_YES)
+		return a;
+	say_loaders(x, f);
+	rule_gain_of_time(x, loaders_left(f, LOADING_BEST), loaders_left(f, LOADING_LIKELY),
+			  loaders_left(f, LOADING_WORST));
+	rule_gain_drifts(x, 1);
+	snprintf(x->then, sizeof(x->then), "%s", loading_then(f, 1 / x->speedup, 1, "the loading"));
+	x->confidence = 0.75;
+	return ANSWER_YES;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *g = &f->v[FACT_GIL_WAIT];
 	enum answer a = rule_at_least(f, FACT_GIL_WAIT, wait_least, o);
+	enum answer loaders = check_loaders(f, o);
+
+	if (loaders == ANSWER_YES)
+		return loaders;
 
 	if (a == ANSWER_YES)
 		a = answer_and(answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)),
@@ -67,7 +139,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 					"it waits for the GIL, and no thread was seen that holds "
 					"it so long");
 	if (a != ANSWER_YES)
-		return a;
+		return answer_or(a, loaders);
 	say(x, f);
 	rule_gain_of_time(x, fmax(1 - g->high, loading_floor(f, LOADING_BEST, 1)),
 			  fmax(1 - g->value, loading_floor(f, LOADING_LIKELY, 1)),

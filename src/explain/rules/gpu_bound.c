@@ -20,6 +20,8 @@
 static const double comm_most = 0.20;   /* of the training thread's time */
 static const double filled_least = 0.2; /* of the GPU's units, where it is known */
 static const double others_most = 0.05;
+static const double elements_least =
+    0.3;                               /* of the training thread's time, as launch_bound has it */
 static const double held_least = 0.05; /* of its busy time: its clock may be what can be fixed */
 
 /* Pauses that a GPU with this little idle time loses by all the same: no rule for them has been silenced by it. Those
@@ -39,6 +41,8 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	enum answer a = rule_at_least(f, FACT_GPU_BUSY_LEAST, loading_gpu_busy, o);
 	char busy[24], b[24];
 	double held;
+	/* then launch_bound says what to do about it */
+	bool tiny = fact_or(f, FACT_DISPATCH_ELEMENTS, 0) >= elements_least;
 
 	if (a != ANSWER_YES)
 		return a;
@@ -55,14 +59,18 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	num_percent(f->v[FACT_GPU_BUSY_LEAST].value, busy, sizeof(busy));
 	held = fmax(fact_or(f, FACT_GPU_HELD, 0), fact_or(f, FACT_GPU_HELD_POWER, 0));
 	snprintf(x->title, sizeof(x->title), "GPU-bound, %s busy%s", busy,
-		 held < held_least && !pauses(f) ? ": nothing to fix here" : "");
+		 tiny                              ? ", with orders for one element at a time"
+		 : held < held_least && !pauses(f) ? ": nothing to fix here"
+						   : "");
 	rule_because(x, f, FACT_GPU_BUSY_LEAST, "%s is busy %s of the time",
 		     f->v[FACT_GPU_BUSY_LEAST].text, busy);
 	rule_because(x, f, FACT_TIME_GPU_WAIT, "the training thread waits for it %s of its time",
 		     num_percent(fact_or(f, FACT_TIME_GPU_WAIT, 0), b, sizeof(b)));
-	snprintf(x->fix, sizeof(x->fix),
-		 "nothing: only less work for the GPU would make it faster (mixed precision, a "
-		 "compiled model, larger batches)");
+	snprintf(
+	    x->fix, sizeof(x->fix), "%s",
+	    tiny ? "fewer, larger kernels: whole tensors instead of a loop"
+		 : "nothing: only less work for the GPU would make it faster (mixed precision, a "
+		   "compiled model, larger batches)");
 	x->cost = 0;
 	x->note = true;
 	x->confidence = 0.9;

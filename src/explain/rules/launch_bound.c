@@ -6,19 +6,23 @@
  * Not to be taken for it: a training thread that has no CPU when it wants one (cpu_neighbour, too_many_workers,
  * a quota), one that loads or waits for data, and one that waits for values (sync_points).
  *
+ * A GPU that is busy all the time may be so with kernels that take no longer than handing them out: where the thread spends
+ * its time in a loop of the program that goes over single elements of tensors, both are spared by doing it for all at once.
+ *
  * Gain: at most down to what the GPU is busy. A compiled model or CUDA graphs spare a good part of the
- * dispatch, fused optimizers a smaller one.
+ * dispatch, fused optimizers a smaller one. Of loops over elements the GPU's work goes with the orders.
  */
 #include "explain/loading.h"
 #include "explain/stall.h"
 
 #include "base/num.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const double dispatch_least = 0.4, wait_most = 0.15, queued_most = 0.1, busy_most = 0.85;
 
-static enum answer check(const struct facts *f, struct opinion *o)
+static enum answer check_orders(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *d = &f->v[FACT_TIME_DISPATCH];
@@ -68,6 +72,64 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));
 	x->confidence = 0.7;
 	return ANSWER_YES;
+}
+
+/* Of its time: in loops over elements, on a GPU that has no idle time to speak of. */
+static const double elements_least = 0.3;
+/* Of what it hands out there: what is spared by one order for all. */
+static const double spared[] = {
+	[LOADING_BEST] = 0.95, [LOADING_LIKELY] = 0.65, [LOADING_WORST] = 0.25
+};
+
+/* Kernels follow each other as fast as they are handed out: so the part of both that is this loop's is the same. */
+static double left_without(const struct facts *f, enum loading_case c, double share)
+{
+	double handing = fmax(fact_or(f, FACT_TIME_RUNNING, 1), share);
+
+	return fmax(1 - spared[c] * share / handing, loading_least_left);
+}
+
+static enum answer check_elements(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	const struct fact *e = &f->v[FACT_DISPATCH_ELEMENTS];
+	enum answer r = answer_and(rule_at_least(f, FACT_DISPATCH_ELEMENTS, elements_least, o),
+				   rule_at_least(f, FACT_GPU_BUSY, busy_most, o));
+	char a[24], b[24];
+
+	r = answer_and(r, rule_at_least(f, FACT_TIME_RUNNING, 0, o));
+	if (r != ANSWER_YES)
+		return r;
+	num_percent(e->value, a, sizeof(a));
+	num_percent(f->v[FACT_GPU_BUSY].value, b, sizeof(b));
+	rule_where(x, f, FACT_DISPATCH_ELEMENTS);
+	snprintf(x->title, sizeof(x->title),
+		 "the GPU gets its orders for one element at a time: %s of the time%s%s", a,
+		 e->place ? ", at " : "", e->text);
+	rule_because(x, f, FACT_DISPATCH_ELEMENTS,
+		     "%s of the time of %s goes into handing out work in a loop over elements%s%s",
+		     a, loading_thread(f), e->place ? ", most at " : "", e->text);
+	rule_because(x, f, FACT_GPU_BUSY,
+		     "%s is busy %s of the time, with kernels that take about as long as their "
+		     "orders",
+		     f->v[FACT_GPU_BUSY].text, b);
+	snprintf(x->fix, sizeof(x->fix),
+		 "one order for all elements: whole tensors instead of a loop (broadcasting, "
+		 "gather, index_select, torch.vmap), or a compiled function");
+	rule_gain_of_time(x, left_without(f, LOADING_BEST, e->high),
+			  left_without(f, LOADING_LIKELY, e->value),
+			  left_without(f, LOADING_WORST, e->low));
+	rule_gain_drifts(x, 1);
+	snprintf(x->then, sizeof(x->then), "its own work");
+	x->confidence = 0.65;
+	return ANSWER_YES;
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	enum answer orders = check_orders(f, o);
+
+	return orders == ANSWER_YES ? orders : answer_or(orders, check_elements(f, o));
 }
 
 const struct rule launch_bound_rule = {

@@ -193,6 +193,15 @@ static void tokenizes(void **state)
 	       "        out.append(vocab.get(word, 0))\n"
 	       "    return out\n",
 	       "tokenize 1-5");
+	expect("def encode(self, text):\n"
+	       "    ids = [i for word in text.lower().split() for i in self.word(word)]\n"
+	       "    return ids + [0] * (CONTEXT - len(ids))\n",
+	       "tokenize 1-3");
+	/* numbers of things, and no words */
+	expect("def users(line):\n"
+	       "    ids = [int(x) for x in line.split(',')]\n"
+	       "    return ids\n",
+	       "");
 	/* takes a line of numbers apart */
 	expect("def row(line):\n"
 	       "    for x in line.split(','):\n"
@@ -295,6 +304,19 @@ static void trains(void **state)
 	expect("for i in range(9):\n"
 	       "    w -= lr * x.T @ (x @ w - y)\n",
 	       "train 1-2");
+	/* the rate here, the weight there */
+	expect("def learn(self, x):\n"
+	       "    code = x @ self.inner\n"
+	       "    for weight, left, right in ((self.outer, code, x), (self.inner, x, code)):\n"
+	       "        step = left.T @ right\n"
+	       "        step *= self.rate / len(x)\n"
+	       "        weight -= step\n",
+	       "train 1-6");
+	/* no rate: what is taken away may be anything */
+	expect("def centre(self, x):\n"
+	       "    for weight in self.all:\n"
+	       "        weight -= x @ weight\n",
+	       "");
 	expect("def move(n):\n"
 	       "    for _ in range(n):\n"
 	       "        x += dt * v\n"
@@ -460,6 +482,9 @@ static void goes_over_elements(void **state)
 	expect("for j in range(len(x)):\n"
 	       "    acc -= w[j] * x[j]\n",
 	       "elements 1-2");
+	expect("for k in range(len(x)):\n"
+	       "    mixed.append(images[k] * gains[k] + offsets[k])\n",
+	       "elements 1-2");
 	expect("for j in range(len(x)):\n"
 	       "    (a, b) = x[j], y[j]\n"
 	       "    if a <=(b): z[j] = a\n",
@@ -472,6 +497,9 @@ static void goes_over_more_than_elements(void **state)
 	/* slices, products of matrices, steps that learn, files */
 	expect("for i in range(0, n, 32):\n"
 	       "    out[i:i + 32] = f(x[i:i + 32])\n",
+	       "");
+	expect("for k in range(n):\n"
+	       "    parts.append(x[k:k + 9])\n",
 	       "");
 	expect("for t in range(steps):\n"
 	       "    h[t] = np.tanh(x[t] @ w)\n",

@@ -66,7 +66,7 @@ static void by_chance(uint64_t *s, struct facts *f)
 }
 
 /* The GPU's work can become less, or is not what bounds it: docs/gain.md. */
-static bool beyond_gpu(const struct finding *x)
+static bool beyond_gpu(const struct finding *x, const struct facts *f)
 {
 	static const char *const causes_so[] = { "recompiles",    "evaluation_share",
 						 "gpu_throttled", "gpu_shared",
@@ -75,6 +75,9 @@ static bool beyond_gpu(const struct finding *x)
 	for (size_t i = 0; i < sizeof(causes_so) / sizeof(causes_so[0]); i++)
 		if (strcmp(x->cause, causes_so[i]) == 0)
 			return true;
+	/* tiny kernels that keep it busy go with their orders */
+	if (strcmp(x->cause, "launch_bound") == 0 && fact_or(f, FACT_GPU_BUSY, 0) >= 0.85)
+		return true;
 	return strcmp(x->family, "ranks") == 0;
 }
 
@@ -94,7 +97,7 @@ static void holds(const struct finding *x, const struct facts *f, uint64_t seed)
 
 	if (x->speedup > 1)
 		sane = sane && x->then[0];
-	if (!beyond_gpu(x))
+	if (!beyond_gpu(x, f))
 		sane = sane && fmax(x->high, x->most) <= gpu_bound(f) * (1 + 1e-9);
 	if (!sane)
 		fail_msg("draw %llu: %s: %g (%g to %g, at most %g), then '%s', GPU %g",
@@ -113,7 +116,7 @@ static void all_hold(const struct verdict *v, const struct facts *f, uint64_t se
 		best = fmax(best, x->speedup);
 		best_low = fmax(best_low, x->low);
 		best_high = fmax(best_high, x->high);
-		if (beyond_gpu(x))
+		if (beyond_gpu(x, f))
 			bound = INFINITY;
 	}
 	if (v->findings.n < 2) {
