@@ -16,6 +16,9 @@ static const double loading_workers_least = 0.5;
 /* Least share of the present time that is ever promised: what is left may be too little to be measured. */
 static const double loading_least_left = 0.1;
 
+/* Of the training thread's time: in loops that hand out work for one element at a time (dispatch.elements). */
+static const double loading_elements_least = 0.3;
+
 enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 
 /* Least share of the present time that the GPU leaves: what it is busy now, and the gaps that a GPU has which is

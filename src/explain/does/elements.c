@@ -87,7 +87,9 @@ static bool has_element(const struct loop *l, struct span s, struct seen *ret)
 			ret->large = true;
 			return false;
 		}
-		if (memchr(inside.p, ':', inside.n)) {
+		/* a slice; or "heads[i](x)", which is called */
+		if (memchr(inside.p, ':', inside.n) ||
+		    (inside.p + inside.n + 1 < s.p + s.n && inside.p[inside.n + 1] == '(')) {
 			ret->large = true;
 			return false;
 		}
@@ -117,16 +119,20 @@ static size_t assigns_at(struct span s)
 	return s.n;
 }
 
-/* `mixed.append(images[k] * gains[k])` */
+/* `mixed.append(images[k] * gains[k])`; what is called for each may be anything. */
 static void read_append(const struct loop *l, struct span s, struct seen *ret)
 {
 	const char *at = s.n ? memmem(s.p, s.n, ".append(", 8) : NULL;
+	struct span inside;
+	bool element;
 
-	if (!at || !has_element(l, span_inside(s, at + 7), ret))
+	if (!at)
 		return;
+	inside = span_inside(s, at + 7);
+	element = has_element(l, inside, ret) && !memchr(inside.p, '(', inside.n);
 	ret->assigned++;
-	ret->of_elements++;
-	ret->written = true;
+	ret->of_elements += element;
+	ret->written |= element;
 }
 
 static void read_assignment(const struct loop *l, struct span s, struct seen *ret)
@@ -152,7 +158,8 @@ static void read_assignment(const struct loop *l, struct span s, struct seen *re
 static bool is_large(struct span s)
 {
 	return span_has_any(s, " @ |.dot(|matmul(|einsum(|.backward(|zero_grad(|.step(|yield|open(|"
-			       "Image.|imread(|np.load(|.read(|.write(|print(|.put(|torch.save(|"
+			       "cv2.|resize(|transform|augment|decode(|Image.|imread(|np.load(|."
+			       "read(|.write(|print(|.put(|torch.save(|"
 			       "model(|net(|loader|batch|param|weight|layer|grad|momentum|beta");
 }
 

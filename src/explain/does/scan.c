@@ -37,8 +37,8 @@ enum sign {
 	SIGN_SURELY =
 	    1 << 18, /* teaches, and calls the rate first of all, or the gradient, by its name */
 	SIGN_LESSENS = 1 << 19, /* weights, called so, are changed by what was computed elsewhere */
-	SIGN_RATE = 1 << 20,    /* names a rate */
-	SIGN_EACH = 1 << 21,    /* goes over something within a statement */
+	SIGN_RATE = 1 << 20,    /* multiplies what is there by a rate */
+	SIGN_EACH = 1 << 21,    /* goes over words within a statement */
 	SIGN_WORDS = 1 << 22,   /* takes text apart into words: no lists of numbers with commas */
 	SIGN_IDS = 1 << 23      /* names numbers of things */
 };
@@ -61,7 +61,7 @@ static const struct {
 	{ SIGN_SPLITS,
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
 	  "unicodedata.|.translate(|.splitlines(|.partition(" },
-	{ SIGN_WORDS, ".split()|.lower()|.findall(|.finditer(|re.split(|.casefold()|.isalpha()|."
+	{ SIGN_WORDS, ".split()|.findall(|.finditer(|re.split(|.casefold()|.isalpha()|."
 		      "isalnum()" },
 	{ SIGN_LOOKS_UP, "vocab|stoi|merges|word2|w2i|token|lexicon|bpe|pieces" },
 	{ SIGN_STATE, "state_dict()|get_weights(" },
@@ -167,7 +167,7 @@ static unsigned teaches(struct span s)
 	memcpy(line, s.p, s.n);
 	line[s.n] = '\0';
 	signs |= line_lessens_weight(line) ? SIGN_LESSENS : 0;
-	signs |= line_names_rate(line) ? SIGN_RATE : 0;
+	signs |= strstr(line, " *= ") && line_names_rate(line) ? SIGN_RATE : 0;
 	if (line_teaches(line))
 		signs |= SIGN_TEACHES | (line_teaches_surely(line) ? SIGN_SURELY : 0);
 	return signs;
@@ -194,7 +194,7 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 		signs |= SIGN_LEARNS;
 	signs |= teaches(s);
 	signs |= has_word(s, "ids") ? SIGN_IDS : 0;
-	signs |= span_has(s, " for ") && span_has(s, " in ") ? SIGN_EACH : 0;
+	signs |= signs & SIGN_WORDS && span_has(s, " for ") && span_has(s, " in ") ? SIGN_EACH : 0;
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;

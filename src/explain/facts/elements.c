@@ -124,7 +124,8 @@ static bool look(const struct activity *a, const struct act_thread *t, struct sh
 static void set(struct facts *f, enum fact_id id, const struct act_thread *t, double known,
 		const struct heat *heat)
 {
-	double share = heat->seconds / known, error = activity_error(share, t->samples), top;
+	double share = fmin(1, heat->seconds / known), error = activity_error(share, t->samples),
+	       top;
 	uint32_t place = heat_top(heat, &top);
 
 	fact_set_range(f, id, share, fmax(0, share - error), fmin(1, share + error));

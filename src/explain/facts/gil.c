@@ -57,10 +57,27 @@ static void holders(const struct scene *s, struct facts *f, const struct act_thr
 	heat_done(&heat);
 }
 
+/* Of those threads of the process that load its data. */
+static void loaders(const struct scene *s, struct facts *f, const struct act_thread *critical)
+{
+	const struct activity *a = &s->activity;
+	double waiting = 0, alive = 0;
+
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+
+		if (t->process != critical->process || !stacked_is_worker(s, t))
+			continue;
+		waiting += t->gil_wait;
+		alive += t->alive;
+	}
+	fact_set(f, FACT_GIL_LOADERS, alive > 0 ? fmin(1, waiting / alive) : 0);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	static const enum fact_id ids[] = { FACT_GIL_WAIT, FACT_GIL_WAITERS, FACT_GIL_THREADS,
-					    FACT_GIL_HOLDER };
+					    FACT_GIL_HOLDER, FACT_GIL_LOADERS };
 	const char *why;
 	const struct act_thread *t = stacked_critical(&s->activity, &why);
 	double share, error;
@@ -74,6 +91,7 @@ static void compute(const struct scene *s, struct facts *f)
 	error = activity_error(share, t->samples);
 	fact_set_range(f, FACT_GIL_WAIT, share, fmax(0, share - error), fmin(1, share + error));
 	holders(s, f, t);
+	loaders(s, f, t);
 }
 
 const struct fact_source gil_facts = { "gil", compute };

@@ -26,22 +26,25 @@ static const double function_least = 0.05;
 
 /* Share of the critical thread's time. */
 static const double waited_least = 0.02;
-/* Seconds of samples with native code: some ten of them, and they speak for the others of their line. */
-static const double leaves_least_s = 0.2;
+/* Those samples are of stacks that stood still for a moment, as long calls into C do: so much of what follows from them may be
+ * Python all the same. */
+static const double inferred_wrong = 0.33;
+/* Samples with native code: so many of a line, or twice as many of its function, speak for the others. */
+static const double leaves_least = 8;
 
-/* Of one line, seconds in which it was seen what its native code is: in all, and the interpreter itself. */
+/* Of one line, samples that show what its native code is: in all, and the interpreter itself. */
 struct leaves {
 	struct heat seen, interpreted;
 };
 
 struct load {
 	struct leaves leaves;
-	double cpu;             /* seconds */
-	double sampled, native; /* of what was sampled on a CPU */
-	double python, doubtful;
+	double cpu;                        /* seconds */
+	double sampled, native;            /* of what was sampled on a CPU */
+	double python, doubtful, inferred; /* inferred: not Python, by other samples of the line */
 	double samples;
 	double loading, sure; /* seconds of samples, on a CPU or not; of these: only a training's */
-	struct heat all, own;
+	struct heat all, own, lines; /* lines: of the program's own, whatever they call in C */
 };
 
 static bool is_word(char c)
@@ -67,21 +70,59 @@ static bool calls_into_c(const char *source)
 	return false;
 }
 
-/* Is it a line of the program's own that runs, as far as Python knows? */
-static bool runs_own_line(const struct act_row *r)
+/* Modules of Python itself that are written in Python and do a little for one element: who calls them in a loop has a loop
+ * in Python. */
+static bool is_small_module(const struct place *leaf)
 {
-	return r->leaf && r->leaf == r->place && r->flags & STACK_GIL;
+	static const char *const modules[] = { "/random.py",  "/copy.py",   "/statistics.py",
+					       "/heapq.py",   "/bisect.py", "/fractions.py",
+					       "/colorsys.py" };
+	size_t n = leaf->file ? strlen(leaf->file) : 0;
+
+	if (!n || !strstr(leaf->file, "/python3.") || strstr(leaf->file, "-packages/"))
+		return false;
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		size_t m = strlen(modules[i]);
+
+		if (n > m && strcmp(leaf->file + n - m, modules[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Are all frames below the program's line of such modules? A library between them does more than that. */
+static bool only_small_below(const struct stack_book *b, const struct act_row *r)
+{
+	uint32_t places[STACK_DEPTH_MAX];
+	size_t n = stack_book_walk(b, r->node, places, STACK_DEPTH_MAX);
+
+	for (size_t i = 0; i < n && places[i] != r->place; i++) {
+		const struct place *p = stack_book_find_place(b, places[i]);
+
+		if (!p || (p->kind != PLACE_NATIVE && !is_small_module(p)))
+			return false;
+	}
+	return true;
+}
+
+/* Is it a line of the program's own that runs, as far as Python knows, or of what it calls for an element? */
+static bool runs_own_line(const struct stack_book *b, const struct act_row *r)
+{
+	const struct place *leaf = stack_book_find_place(b, r->leaf);
+
+	return leaf && r->place && r->flags & STACK_GIL &&
+	       (r->leaf == r->place || (is_small_module(leaf) && only_small_below(b, r)));
 }
 
 static void add_leaf(struct leaves *l, const struct stack_book *b, const struct act_row *r)
 {
 	const struct place *native = stack_book_find_place(b, r->native);
 
-	if (!native || !runs_own_line(r) || r->flags & STACK_PARTIAL)
+	if (!native || !runs_own_line(b, r) || r->flags & STACK_PARTIAL)
 		return;
-	heat_add(&l->seen, b, r->place, r->seconds);
+	heat_add(&l->seen, b, r->place, r->count);
 	if (place_is_interpreter(native))
-		heat_add(&l->interpreted, b, r->place, r->seconds);
+		heat_add(&l->interpreted, b, r->place, r->count);
 }
 
 /* Of the time of a line, or of its function, the interpreter's part by those samples that tell; NAN: too few of them do. */
@@ -95,21 +136,23 @@ static double own_part(const struct leaves *l, const struct place *line, uint32_
 {
 	uint64_t function = place_function(line);
 	double part = interpreted(heat_of_place(&l->interpreted, place),
-				  heat_of_place(&l->seen, place), leaves_least_s);
+				  heat_of_place(&l->seen, place), leaves_least);
 
+	if (l->seen.failed || l->interpreted.failed)
+		return (double)NAN;
 	if (isfinite(part))
 		return part;
 	if (line->source && calls_into_c(line->source))
 		return (double)NAN;
 	part = interpreted(heat_of_function(&l->interpreted, function),
-			   heat_of_function(&l->seen, function), 2 * leaves_least_s);
+			   heat_of_function(&l->seen, function), 2 * leaves_least);
 	return isfinite(part) ? part : 1;
 }
 
 static void add_row(struct load *l, const struct stack_book *b, const struct act_row *r, double cpu)
 {
-	const struct place *leaf = stack_book_find_place(b, r->leaf);
 	const struct place *native = stack_book_find_place(b, r->native);
+	const struct place *line = stack_book_find_place(b, r->place);
 	uint32_t place = r->place ? r->place : r->leaf;
 	double own;
 
@@ -121,13 +164,15 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 	l->sampled += r->seconds;
 	l->samples += r->count;
 	l->native += native ? r->seconds : 0;
-	if (!leaf || !runs_own_line(r))
+	if (!line || !runs_own_line(b, r))
 		return;
-	own = native ? place_is_interpreter(native) : own_part(&l->leaves, leaf, r->place);
+	heat_add(&l->lines, b, place, r->seconds);
+	own = native ? place_is_interpreter(native) : own_part(&l->leaves, line, r->place);
 	if (!isfinite(own)) {
 		l->doubtful += r->seconds;
 		return;
 	}
+	l->inferred += native ? 0 : (1 - own) * r->seconds;
 	l->python += own * r->seconds;
 	if (own > 0)
 		heat_add(&l->own, b, place, own * r->seconds);
@@ -183,8 +228,8 @@ static bool over_elements(const struct load *l, const struct stack_book *b, uint
 
 /* A loop that is written line by line calls small functions in C for each element, too: what does it for whole arrays
  * spares those as well. So a function counts as a whole where most of it is Python itself; or a palpable part, where
- * it goes over single elements: then what it calls for each is small as well, such as `matrix[r, c] = x` of a
- * tensor, and not the work of a library. */
+ * it goes over single elements: then what its lines call in C for each is small as well, such as `matrix[r, c] = x` of a
+ * tensor. */
 static double loops(const struct load *l, const struct stack_book *b)
 {
 	/* stacks that are known in part are in no function's own time */
@@ -192,16 +237,19 @@ static double loops(const struct load *l, const struct stack_book *b)
 
 	for (size_t i = 0; i < l->own.functions.n; i++) {
 		const struct heat_row *own = &l->own.functions.v[i];
-		double all = own->seconds;
-		bool whole;
+		double all = own->seconds, lines;
 		uint32_t at;
 
 		if (map_get(&l->all.by_function, own->key, &at))
 			all = fmax(all, l->all.functions.v[at].seconds);
-		whole = own->seconds >= loop_least * known * all ||
-			(own->seconds >= element_least * known * all &&
-			 all >= function_least * l->all.seconds && over_elements(l, b, own->key));
-		seconds += whole ? all : own->seconds;
+		lines = fmin(all, heat_of_function(&l->lines, own->key) / known);
+		if (own->seconds >= loop_least * known * all)
+			seconds += all;
+		else if (own->seconds >= element_least * known * lines &&
+			 lines >= function_least * l->all.seconds && over_elements(l, b, own->key))
+			seconds += lines;
+		else
+			seconds += own->seconds;
 	}
 	return seconds;
 }
@@ -242,8 +290,9 @@ static void set_load(struct facts *f, const struct load *l, const struct stack_b
 	share =
 	    l->all.failed || l->own.failed ? l->python / l->sampled : loops(l, b) / l->all.seconds;
 	error = activity_error(share, l->samples);
-	fact_set_range(f, FACT_LOAD_PYTHON, share, fmax(0, share - error),
-		       fmin(1, share + l->doubtful / l->sampled + error));
+	fact_set_range(
+	    f, FACT_LOAD_PYTHON, share, fmax(0, share - error),
+	    fmin(1, share + (l->doubtful + inferred_wrong * l->inferred) / l->sampled + error));
 	fact_set(f, FACT_LOAD_NATIVE, l->native / l->sampled);
 	place = heat_top(&l->own, &top);
 	if (place)
@@ -281,6 +330,7 @@ static void compute(const struct scene *s, struct facts *f)
 	set_load(f, &l, a->book, critical->alive);
 	heat_done(&l.all);
 	heat_done(&l.own);
+	heat_done(&l.lines);
 	heat_done(&l.leaves.seen);
 	heat_done(&l.leaves.interpreted);
 }

@@ -224,7 +224,8 @@ bool line_lessens_weight(const char *text)
 	size_t n;
 
 	name = line_updated(text, &n);
-	return at && *at == '-' && is_weight(name, n);
+	/* "w" and "b" may be anything */
+	return at && *at == '-' && is_weight(name, n) && (name[0] == 'W' || n >= 4);
 }
 
 /* "dW" for "W", "gw" for "self.w", "d_b1" for "b1": named for what it changes. Only of weights and biases: "x -= 0.1 * dx" is what a

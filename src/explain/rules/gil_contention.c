@@ -24,6 +24,10 @@ static const double wait_least = 0.02; /* of its time; below: not worth a word *
 /* Of the time it waits: others must be seen to hold it for this part of it at least. */
 static const double holder_least = 0.5;
 
+static const char in_processes[] = "load in processes instead of threads (num_workers of a "
+				   "DataLoader, multiprocessing.Pool), or with "
+				   "libraries that release the GIL";
+
 static void say(struct finding *x, const struct facts *f)
 {
 	const struct fact *g = &f->v[FACT_GIL_WAIT], *holder = &f->v[FACT_GIL_HOLDER];
@@ -45,27 +49,36 @@ static void say(struct finding *x, const struct facts *f)
 		     fact_or(f, FACT_GIL_WAITERS, 0));
 	rule_where(x, f, FACT_GIL_HOLDER);
 	snprintf(x->fix, sizeof(x->fix), "%s",
-		 loaders ? "load in processes instead of threads (num_workers of a DataLoader, "
-			   "multiprocessing.Pool), or with libraries that release the GIL"
+		 loaders ? in_processes
 			 : "move what those threads do into a process of its own, or to code that "
 			   "releases the GIL; do less of it in each step");
 }
 
-/* The training thread waits for data: how many threads load it, how many of these wait for the GIL at a time, and
- * what is left to load in. */
-static const double data_wait_least = 0.15, loaders_least = 1.5, waiters_least = 0.3,
-		    free_least = 0.25;
-/* Of the CPU time of loading: what remains of it without the lock. */
-static const double kept[] = { [LOADING_BEST] = 0.5, [LOADING_LIKELY] = 0.8, [LOADING_WORST] = 1 };
+/* The training thread waits for data: how many threads load it, what of their time goes into waiting for the GIL, how much of
+ * the time somebody holds it, and what is left to load in. */
+static const double data_wait_least = 0.15, loaders_least = 1.5, share_least = 0.15,
+		    held_least = 0.4, free_least = 0.25;
+/* Of the CPU time of loading, and of the time loaders are queued for a CPU: what remains of it without the lock, some of both
+ * being the handing over of it. */
+static const double kept[] = { [LOADING_BEST] = 0.5, [LOADING_LIKELY] = 0.8, [LOADING_WORST] = 1 },
+		    queued[] = { [LOADING_BEST] = 0, [LOADING_LIKELY] = 0.5, [LOADING_WORST] = 1 };
 
+/* A loader's own cycle without the lock; no less than the cores, the GPU and the training itself take. */
 static double loaders_left(const struct facts *f, enum loading_case c)
 {
-	double load = fact_or(f, FACT_LOAD_CPU, 0), others;
+	const struct fact *wait = &f->v[FACT_TIME_DATA_WAIT];
+	double load = fact_or(f, FACT_LOAD_CPU, 0), busy = fact_or(f, FACT_LOADER_BUSY, 0);
+	double others = fmax(0, fact_or(f, FACT_CORES_USED, 0) - load);
+	double cores = fmax(0.5, fact_or(f, FACT_CORES_ALLOWED, 1) - others);
+	double waits = c == LOADING_BEST    ? wait->high
+		       : c == LOADING_WORST ? wait->low
+					    : wait->value;
+	double cycle = 1 - fact_or(f, FACT_GIL_LOADERS, 0) - (1 - kept[c]) * busy -
+		       (1 - queued[c]) * fact_or(f, FACT_LOADER_QUEUED, 0);
 
-	others = fmax(0, fact_or(f, FACT_CORES_USED, 0) - load);
-	load *= kept[c] / fmax(0.5, fact_or(f, FACT_CORES_ALLOWED, 1) - others);
-	load = fmax(load, 1 - fact_or(f, FACT_TIME_DATA_WAIT, 0));
-	return fmin(1, fmax(fmax(load, loading_gpu_floor(f, c)), loading_least_left));
+	waits = fmax(0, waits - fact_or(f, FACT_TIME_TAKING, 0));
+	cycle = fmax(fmax(cycle, load * kept[c] / cores), 1 - waits);
+	return fmin(1, fmax(fmax(cycle, loading_gpu_floor(f, c)), loading_least_left));
 }
 
 static void say_loaders(struct finding *x, const struct facts *f)
@@ -81,16 +94,14 @@ static void say_loaders(struct finding *x, const struct facts *f)
 		     loading_thread(f), a);
 	rule_because(x, f, FACT_LOADER_WORKERS, "%.0f threads of its own process load it",
 		     f->v[FACT_LOADER_WORKERS].value);
-	rule_because(x, f, FACT_GIL_WAITERS, "%.2f threads wait for the GIL at a time",
-		     f->v[FACT_GIL_WAITERS].value);
-	rule_because(x, f, FACT_GIL_HOLDER, "one of them holds it %s of the time%s%s",
+	rule_because(x, f, FACT_GIL_LOADERS, "these wait for the GIL %s of their time",
+		     num_percent(f->v[FACT_GIL_LOADERS].value, a, sizeof(a)));
+	rule_because(x, f, FACT_GIL_HOLDER, "threads of the process hold it %s of the time%s%s",
 		     num_percent(holder->value, b, sizeof(b)), holder->place ? ", most at " : "",
 		     holder->text);
 	loading_because_cores(x, f);
 	rule_where(x, f, FACT_GIL_HOLDER);
-	snprintf(x->fix, sizeof(x->fix),
-		 "load in processes instead of threads (num_workers of a DataLoader, "
-		 "multiprocessing.Pool), or with libraries that release the GIL");
+	snprintf(x->fix, sizeof(x->fix), "%s", in_processes);
 }
 
 /* Nobody holds the training thread itself up, but those it waits for hold up each other. */
@@ -102,11 +113,13 @@ static enum answer check_loaders(const struct facts *f, struct opinion *o)
 
 	if (a == ANSWER_YES && strcmp(f->v[FACT_LOADER_WORKERS].text, "threads") != 0)
 		return ANSWER_NO;
-	a = answer_and(a, answer_and(rule_at_least(f, FACT_GIL_WAITERS, waiters_least, o),
-				     rule_at_least(f, FACT_CORES_FREE, free_least, o)));
-	a = answer_and(
-	    a, answer_and(rule_at_least(f, FACT_LOAD_CPU, 0, o),
-			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o))));
+	a = answer_and(a, answer_and(rule_at_least(f, FACT_GIL_LOADERS, share_least, o),
+				     rule_at_least(f, FACT_GIL_HOLDER, held_least, o)));
+	a = answer_and(a, answer_and(rule_at_least(f, FACT_CORES_FREE, free_least, o),
+				     rule_at_least(f, FACT_LOAD_CPU, 0, o)));
+	a = answer_and(a, answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
+	if (a == ANSWER_YES)
+		a = loading_is_for_training(f, o);
 	if (a != ANSWER_YES)
 		return a;
 	say_loaders(x, f);
@@ -123,7 +136,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	struct finding *x = &o->finding;
 	const struct fact *g = &f->v[FACT_GIL_WAIT];
 	enum answer a = rule_at_least(f, FACT_GIL_WAIT, wait_least, o);
-	enum answer loaders = check_loaders(f, o);
+	/* whichever of both waits it is that costs more */
+	enum answer loaders = fact_or(f, FACT_TIME_DATA_WAIT, 1) > fact_or(f, FACT_GIL_WAIT, 0)
+				  ? check_loaders(f, o)
+				  : ANSWER_NO;
 
 	if (loaders == ANSWER_YES)
 		return loaders;

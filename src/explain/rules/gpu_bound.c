@@ -20,8 +20,6 @@
 static const double comm_most = 0.20;   /* of the training thread's time */
 static const double filled_least = 0.2; /* of the GPU's units, where it is known */
 static const double others_most = 0.05;
-static const double elements_least =
-    0.3;                               /* of the training thread's time, as launch_bound has it */
 static const double held_least = 0.05; /* of its busy time: its clock may be what can be fixed */
 
 /* Pauses that a GPU with this little idle time loses by all the same: no rule for them has been silenced by it. Those
@@ -42,7 +40,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	char busy[24], b[24];
 	double held;
 	/* then launch_bound says what to do about it */
-	bool tiny = fact_or(f, FACT_DISPATCH_ELEMENTS, 0) >= elements_least;
+	bool tiny = fact_or(f, FACT_DISPATCH_ELEMENTS, 0) >= loading_elements_least;
 
 	if (a != ANSWER_YES)
 		return a;

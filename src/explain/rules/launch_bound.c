@@ -74,8 +74,6 @@ static enum answer check_orders(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-/* Of its time: in loops over elements, on a GPU that has no idle time to speak of. */
-static const double elements_least = 0.3;
 /* Of what it hands out there: what is spared by one order for all. */
 static const double spared[] = {
 	[LOADING_BEST] = 0.95, [LOADING_LIKELY] = 0.65, [LOADING_WORST] = 0.25
@@ -84,7 +82,9 @@ static const double spared[] = {
 /* Kernels follow each other as fast as they are handed out: so the part of both that is this loop's is the same. */
 static double left_without(const struct facts *f, enum loading_case c, double share)
 {
-	double handing = fmax(fact_or(f, FACT_TIME_RUNNING, 1), share);
+	double handing = fact_or(f, FACT_TIME_RUNNING, 1) + fact_or(f, FACT_DISPATCH_HELD, 0);
+
+	handing = fmax(handing, share);
 
 	return fmax(1 - spared[c] * share / handing, loading_least_left);
 }
@@ -93,11 +93,17 @@ static enum answer check_elements(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	const struct fact *e = &f->v[FACT_DISPATCH_ELEMENTS];
-	enum answer r = answer_and(rule_at_least(f, FACT_DISPATCH_ELEMENTS, elements_least, o),
-				   rule_at_least(f, FACT_GPU_BUSY, busy_most, o));
+	enum answer r =
+	    answer_and(rule_at_least(f, FACT_DISPATCH_ELEMENTS, loading_elements_least, o),
+		       rule_at_least(f, FACT_GPU_BUSY, busy_most, o));
 	char a[24], b[24];
 
-	r = answer_and(r, rule_at_least(f, FACT_TIME_RUNNING, 0, o));
+	r = answer_and(r, answer_and(rule_at_least(f, FACT_TIME_RUNNING, 0, o),
+				     rule_at_least(f, FACT_DISPATCH_HELD, 0, o)));
+	/* who waits for what was ordered has ordered enough: those kernels are not small */
+	r = answer_and(r,
+		       answer_not(rule_at_least(f, FACT_TIME_GPU_WAIT,
+						wait_most + fact_or(f, FACT_DISPATCH_HELD, 0), o)));
 	if (r != ANSWER_YES)
 		return r;
 	num_percent(e->value, a, sizeof(a));
@@ -110,8 +116,7 @@ static enum answer check_elements(const struct facts *f, struct opinion *o)
 		     "%s of the time of %s goes into handing out work in a loop over elements%s%s",
 		     a, loading_thread(f), e->place ? ", most at " : "", e->text);
 	rule_because(x, f, FACT_GPU_BUSY,
-		     "%s is busy %s of the time, with kernels that take about as long as their "
-		     "orders",
+		     "%s is busy %s of the time: any kernel counts as that, however small",
 		     f->v[FACT_GPU_BUSY].text, b);
 	snprintf(x->fix, sizeof(x->fix),
 		 "one order for all elements: whole tensors instead of a loop (broadcasting, "

@@ -32,7 +32,9 @@ static void say(struct finding *x, const struct facts *f)
 	snprintf(x->title, sizeof(x->title),
 		 "data is prepared by Python code line by line: %s of the CPU time of loading%s%s",
 		 num_percent(py->value, a, sizeof(a)), py->place ? ", at " : "", py->text);
-	rule_because(x, f, FACT_LOAD_PYTHON, "%s of the CPU time of loading is Python code%s%.60s",
+	rule_because(x, f, FACT_LOAD_PYTHON,
+		     "%s of the CPU time of loading is Python code, with what it calls for single "
+		     "elements%s%.60s",
 		     num_percent(py->value, a, sizeof(a)), x->where.function[0] ? ", most in " : "",
 		     x->where.function);
 	rule_because(x, f, FACT_LOAD_CPU, "loading uses %s cores, in %s",

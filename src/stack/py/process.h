@@ -55,6 +55,7 @@ struct py_tstate {
 	uint32_t tstate, tstate_piece; /* the thread's own structure, read between the two */
 	uint32_t tid_piece; /* to 3.10: where its id was read, behind the second copy; 0: not */
 	bool read;          /* the copies are of this attempt */
+	uint32_t learned;   /* the sample in which it was met first */
 	bool seen;          /* in the list of threads just walked */
 	bool done;
 	struct py_thread result;

@@ -454,6 +454,8 @@ static bool list_moves(struct py_process *p)
 	if (!py_interps_unchanged(p) || ++p->moving > MOVING_MAX)
 		return false;
 	py_threads_drop_new(p);
+	if (!p->threads.n)
+		return false;
 	for (size_t i = 0; i < p->threads.n; i++) {
 		start_thread(p, &p->threads.v[i]);
 		p->threads.v[i].result.status = PY_UNPROVEN;
@@ -498,6 +500,7 @@ int py_sample(struct py_process *p, struct py_stacks *out)
 	int r;
 
 	out->threads.n = out->frames.n = 0;
+	out->collecting = false;
 	p->tick++;
 	p->counts.samples++;
 	r = begin(p, out);

@@ -117,6 +117,7 @@ static int thread_learn(struct py_process *p, uint64_t at, uint32_t interp, uint
 	t->at = at;
 	t->interp = interp;
 	t->seen = true;
+	t->learned = p->tick;
 	return thread_identify(p, t, tstate);
 }
 
@@ -208,14 +209,14 @@ static bool was_seen(const struct py_process *p, const struct py_tstate *t)
 	return t->seen;
 }
 
-static bool was_read(const struct py_process *p, const struct py_tstate *t)
+static bool was_known(const struct py_process *p, const struct py_tstate *t)
 {
-	return t->read && t->interp < p->interps.n;
+	return t->learned != p->tick && t->interp < p->interps.n;
 }
 
 void py_threads_drop_new(struct py_process *p)
 {
-	keep_only(p, was_read);
+	keep_only(p, was_known);
 }
 
 int py_threads_list(struct py_process *p)

@@ -197,6 +197,16 @@ static void tokenizes(void **state)
 	       "    ids = [i for word in text.lower().split() for i in self.word(word)]\n"
 	       "    return ids + [0] * (CONTEXT - len(ids))\n",
 	       "tokenize 1-3");
+	/* parts of a name */
+	expect("def __getitem__(self, i):\n"
+	       "    pieces = self.names[i].split('_')\n"
+	       "    label = [int(p) for p in pieces[1:]]\n"
+	       "    return self.transform(self.decode(i)), label\n",
+	       "");
+	expect("def names(self):\n"
+	       "    ids = [p.stem for p in self.all if p.suffix.lower() in KINDS]\n"
+	       "    return ids\n",
+	       "");
 	/* numbers of things, and no words */
 	expect("def users(line):\n"
 	       "    ids = [int(x) for x in line.split(',')]\n"
@@ -312,6 +322,13 @@ static void trains(void **state)
 	       "        step *= self.rate / len(x)\n"
 	       "        weight -= step\n",
 	       "train 1-6");
+	/* a rate of samples, and nothing is multiplied by it */
+	expect("def beamform(self, x):\n"
+	       "    n = int(self.rate * 0.02)\n"
+	       "    w = np.linalg.solve(self.R, self.steer)\n"
+	       "    w -= w.mean()\n"
+	       "    return w.conj() @ x[:n]\n",
+	       "");
 	/* no rate: what is taken away may be anything */
 	expect("def centre(self, x):\n"
 	       "    for weight in self.all:\n"
@@ -500,6 +517,13 @@ static void goes_over_more_than_elements(void **state)
 	       "");
 	expect("for k in range(n):\n"
 	       "    parts.append(x[k:k + 9])\n",
+	       "");
+	/* parts of a model, each called; and what is called for each may be anything */
+	expect("for i in range(len(feats)):\n"
+	       "    outs.append(self.lateral[i](feats[i]))\n",
+	       "");
+	expect("for i in range(len(feats)):\n"
+	       "    outs.append(self.head(feats[i]))\n",
 	       "");
 	expect("for t in range(steps):\n"
 	       "    h[t] = np.tanh(x[t] @ w)\n",
