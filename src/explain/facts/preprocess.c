@@ -37,8 +37,18 @@ struct leaves {
 	struct heat seen, interpreted;
 };
 
+enum { LOOPS_MAX = 64 };
+
+/* Lines of loops over single elements, by their text. */
+struct loop_lines {
+	const char *file; /* texts of a book are kept once */
+	int32_t from, to;
+};
+
 struct load {
 	struct leaves leaves;
+	struct loop_lines loops[LOOPS_MAX];
+	size_t n_loops;
 	double cpu;                        /* seconds */
 	double sampled, native;            /* of what was sampled on a CPU */
 	double python, doubtful, inferred; /* inferred: not Python, by other samples of the line */
@@ -131,13 +141,37 @@ static double interpreted(double part, double seen, double least)
 	return seen >= least ? part / seen : (double)NAN;
 }
 
-/* How much of a sample of this line without native code is the interpreter's. NAN: its text calls into C, or may do so. */
-static double own_part(const struct leaves *l, const struct place *line, uint32_t place)
+static void find_loops(struct load *l, const struct stack_book *b)
 {
+	for (size_t i = 1; i <= b->places.n && l->n_loops < LOOPS_MAX; i++) {
+		const struct place *p = stack_book_find_place(b, (uint32_t)i);
+		struct does d;
+
+		if (p && does_read(p, &d) && d.what == DOES_ELEMENTS)
+			l->loops[l->n_loops++] = (struct loop_lines){ p->file, d.from, d.to };
+	}
+}
+
+static bool over_elements(const struct load *l, const struct place *line)
+{
+	for (size_t i = 0; line && i < l->n_loops; i++)
+		if (l->loops[i].file == line->file && line->line >= l->loops[i].from &&
+		    line->line <= l->loops[i].to)
+			return true;
+	return false;
+}
+
+/* How much of a sample of this line without native code is the interpreter's. NAN: its text calls into C, or may do so. */
+static double own_part(const struct load *load, const struct place *line, uint32_t place)
+{
+	const struct leaves *l = &load->leaves;
 	uint64_t function = place_function(line);
 	double part = interpreted(heat_of_place(&l->interpreted, place),
 				  heat_of_place(&l->seen, place), leaves_least);
 
+	/* nothing long is called for single elements: what was seen of it is what stood still by chance */
+	if (over_elements(load, line))
+		return 1;
 	if (l->seen.failed || l->interpreted.failed)
 		return (double)NAN;
 	if (isfinite(part))
@@ -167,7 +201,7 @@ static void add_row(struct load *l, const struct stack_book *b, const struct act
 	if (!line || !runs_own_line(b, r))
 		return;
 	heat_add(&l->lines, b, place, r->seconds);
-	own = native ? place_is_interpreter(native) : own_part(&l->leaves, line, r->place);
+	own = native ? place_is_interpreter(native) : own_part(l, line, r->place);
 	if (!isfinite(own)) {
 		l->doubtful += r->seconds;
 		return;
@@ -208,24 +242,6 @@ static void add_thread(struct load *l, const struct activity *a, const struct ac
 	}
 }
 
-/* Is the hottest line of this function in a loop over single elements, by its text? */
-static bool over_elements(const struct load *l, const struct stack_book *b, uint64_t function)
-{
-	uint32_t hot = heat_line(&l->all, function);
-	const struct place *line = stack_book_find_place(b, hot);
-
-	for (size_t i = 1; line && i <= b->places.n; i++) {
-		const struct place *p = stack_book_find_place(b, (uint32_t)i);
-		struct does d;
-
-		/* texts of a book are kept once */
-		if (p && p->file == line->file && does_read(p, &d) && d.what == DOES_ELEMENTS &&
-		    line->line >= d.from && line->line <= d.to)
-			return true;
-	}
-	return false;
-}
-
 /* A loop that is written line by line calls small functions in C for each element, too: what does it for whole arrays
  * spares those as well. So a function counts as a whole where most of it is Python itself; or a palpable part, where
  * it goes over single elements: then what its lines call in C for each is small as well, such as `matrix[r, c] = x` of a
@@ -246,7 +262,8 @@ static double loops(const struct load *l, const struct stack_book *b)
 		if (own->seconds >= loop_least * known * all)
 			seconds += all;
 		else if (own->seconds >= element_least * known * lines &&
-			 lines >= function_least * l->all.seconds && over_elements(l, b, own->key))
+			 lines >= function_least * l->all.seconds &&
+			 over_elements(l, stack_book_find_place(b, heat_line(&l->all, own->key))))
 			seconds += lines;
 		else
 			seconds += own->seconds;
@@ -315,6 +332,7 @@ static void compute(const struct scene *s, struct facts *f)
 		fact_absent(f, ids[i], "%s", why);
 	if (!critical)
 		return;
+	find_loops(&l, a->book);
 	/* A process of its own that is waited for is a worker whatever its functions are called. */
 	waited = critical->state[TIME_DATA_WAIT] >= waited_least * critical->alive;
 	if (!workers) {
