@@ -49,9 +49,19 @@ static bool peer_is_worker(const struct scene *s, uint32_t peer)
 	return peer && map_get(&a->first, peer, &at) && a->threads.v[at].role == ROLE_LOADER_WORKER;
 }
 
-/* A loop of events (asyncio) that waits for nothing but its own pool of threads looks as one that waits for the
- * world: that the pool works meanwhile tells them apart. */
+/* A loop of events (asyncio) that waits for nothing but its own pool of threads or processes looks as one that
+ * waits for the world: that the pool works meanwhile tells them apart. */
 static const double pool_busy_least = 0.7;
+
+static bool of_pool(const struct scene *s, const struct act_thread *x, const struct act_thread *t)
+{
+	const struct entity *e;
+
+	if (!x->first)
+		return x->process == t->process;
+	e = entity_find(window_entities(s->whole), x->process);
+	return e && e->parent == t->process;
+}
 
 static bool pool_works(const struct scene *s, const struct act_thread *t)
 {
@@ -60,8 +70,8 @@ static bool pool_works(const struct scene *s, const struct act_thread *t)
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct act_thread *x = &a->threads.v[i];
 
-		if (x->process == t->process && !x->first && x->role == ROLE_LOADER_WORKER &&
-		    isfinite(x->run) && x->run > pool_busy_least * x->alive)
+		if (x->role == ROLE_LOADER_WORKER && of_pool(s, x, t) && isfinite(x->run) &&
+		    x->run > pool_busy_least * x->alive)
 			return true;
 	}
 	return false;

@@ -189,6 +189,31 @@ static void event_loop(void **state)
 	close_world(&x);
 }
 
+/* The same with a pool of processes; those of another process are nobody it waits for. */
+static void event_loop_of_processes(void **state)
+{
+	static const char loop[] =
+	    "place 60 /usr/lib/python3.11/selectors.py 468 EpollSelector.select\n"
+	    "place 61 /usr/lib/python3.11/concurrent/futures/process.py 249 _process_worker\n"
+	    "stack 60 = 1 60\nstack 61 = 61 12\nprocess 22 102 bash\n"
+	    "process 21 101 python3 of %d\nthread 31 21 101 python3\n"
+	    "thread.cpu@31 0 9.5\nthread.run_delay@31 0 0\n"
+	    "does 30 60 poll 0.9\ndoes 30 4 running 0.1\ndoes 31 61 running 1\n";
+	struct world x;
+	char text[1024];
+
+	(void)state;
+	snprintf(text, sizeof(text), loop, 20);
+	open_world(&x, text);
+	assert_int_equal(thread_of(&x, 31)->role, ROLE_LOADER_WORKER);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_WAIT], 9));
+	close_world(&x);
+	snprintf(text, sizeof(text), loop, 22);
+	open_world(&x, text);
+	assert_true(close_to(thread_of(&x, 30)->state[TIME_IDLE], 9));
+	close_world(&x);
+}
+
 /* Folds side by side: who waits for their results trains nothing, though it waits as for data. */
 static void results_are_awaited(void **state)
 {
@@ -213,6 +238,7 @@ int main(void)
 		cmocka_unit_test(without_its_first),
 		cmocka_unit_test(of_the_kernel),
 		cmocka_unit_test(event_loop),
+		cmocka_unit_test(event_loop_of_processes),
 		cmocka_unit_test(results_are_awaited),
 	};
 
