@@ -118,10 +118,18 @@ bool loading_restarts(const struct facts *f)
 		   start_most;
 }
 
-static const double crew_least = 1.5, spare_least = 0.3, few_least = 0.5;
+static const double crew_least = 1.5, spare_least = 0.3, few_least = 0.5, many_least = 10;
+
+bool loading_waits_for_starts(const struct facts *f)
+{
+	return fact_or(f, FACT_LOADER_GENERATIONS, 0) >= many_least &&
+	       fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= few_least;
+}
 
 bool loading_waits_for_few(const struct facts *f)
 {
+	if (loading_waits_for_starts(f))
+		return true;
 	return fact_or(f, FACT_LOADER_WORKERS, 0) >= crew_least &&
 	       fact_or(f, FACT_LOADER_IDLE, 0) >= spare_least &&
 	       fact_or(f, FACT_LOADER_WAIT_RARE, 0) >= few_least;

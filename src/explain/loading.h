@@ -10,6 +10,8 @@
 
 /* A GPU this busy has no time to lose: waiting for data meanwhile is no stall. */
 static const double loading_gpu_busy = 0.90;
+/* Of its units while a kernel runs: with no more it is busy with little. */
+static const double loading_gpu_narrow = 0.25;
 /* Fewer workers at a time are none: those of a short evaluation. */
 static const double loading_workers_least = 0.5;
 
@@ -90,7 +92,10 @@ enum answer loading_stage_check(const struct loading_stage *g, const struct fact
 				struct opinion *o);
 /* Are workers replaced again and again, and is what the training waits for each generation no longer than a start takes? */
 bool loading_restarts(const struct facts *f);
-/* Do workers have time to spare, and does the training wait in few steps? Then it waits for single batches, and not for
+/* Are workers replaced so often that few steps have most of the waiting? Those that begin an epoch: what such workers do
+ * first is over before their stacks are seen. */
+bool loading_waits_for_starts(const struct facts *f);
+/* That, or: do workers have time to spare, and does the training wait in few steps? Then it waits for single batches, and not for
  * what they cost on average. */
 bool loading_waits_for_few(const struct facts *f);
 /* The line that makes the loader or its workers, where it was read; else the one that takes the data, or loads it. */

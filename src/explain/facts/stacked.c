@@ -3,8 +3,8 @@
 
 #include "explain/ledger/phases.h"
 
-/* Fewer say nothing about a share: half its 95 % interval is 13 points then. */
-static const uint32_t samples_least = 60;
+/* Fewer say nothing about a share: half its 95 % interval is 15 points then. */
+static const uint32_t samples_least = 40;
 /* With more of its time unknown, what is known of it may be anything. */
 static const double unknown_most = 0.5;
 /* Share of its time: a thread of a pool that loads less is there for something else. */

@@ -135,7 +135,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
 		     ? "the cores it may use"
 		     : "GPU-bound");
-	x->note = loading_of_one_rank(f);
+	x->note = loading_of_one_rank(f) || loading_waits_for_starts(f);
 	x->confidence = 0.7;
 	return ANSWER_YES;
 }

@@ -4,6 +4,10 @@
  * training thread hands out work without end: a larger batch makes more of each hand-out. A note: what it
  * gains, and whether the training bears it, only a try can tell.
  *
+ * Or, where the driver counts it: the GPU always has a kernel to run, which occupies a quarter of its units at most. A batch
+ * that fills the rest takes little longer. Ranks whose kernels spin for each other look the same, so it is asked of jobs with
+ * one GPU only, and kernels for single elements are launch_bound's.
+ *
  * Or, without a GPU: a step of a framework takes less than 0.7 ms, and nothing but the framework's code. That is what
  * calls cost, whatever they compute: with many times the batch a step takes little longer. A deep model has more calls in
  * a step; there the native code tells: a fifth of it and more is calling, not computing.
@@ -20,6 +24,13 @@
 
 static const double busy_least = 0.01, busy_most = 0.5, fill_most = 0.5;
 static const double dispatch_least = 0.3, data_most = 0.1; /* of the training thread's time */
+
+/* Of the time: a GPU that is busy, if with little. */
+static const double narrow_busy = 0.7, comm_most = 0.05, others_most = 0.05;
+/* What it is filled to by the batch that is advised, and the most that is: beyond that the training itself may change. */
+static const double filled_then = 0.8, times_most = 8;
+/* A step with k times the batch takes k^grows times as long; 0 at best. */
+static const double grows_likely = 0.5, grows_worst = 0.85;
 
 /* A call of a framework costs 2 to 10 us, and a step of the smallest model with its gradients and its optimizer some
  * fifty of them. */
@@ -102,15 +113,75 @@ static enum answer on_cpu(const struct facts *f, struct opinion *o)
 	return ANSWER_YES;
 }
 
-static enum answer check(const struct facts *f, struct opinion *o)
+/* Data is no matter, and kernels neither wait for others nor are handed out one by one. */
+static enum answer is_alone(const struct facts *f, struct opinion *o)
+{
+	enum answer r = answer_not(rule_at_least(f, FACT_GPU_WORKING, 2, o));
+
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_most, o)));
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_SIBLINGS_BUSY, others_most, o)));
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_COMM_WAIT, comm_most, o)));
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, data_most, o)));
+	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_LOAD, data_most, o)));
+	return answer_and(
+	    r, answer_not(rule_at_least(f, FACT_DISPATCH_ELEMENTS, loading_elements_least, o)));
+}
+
+static void say_narrow(struct finding *x, const struct facts *f, double times)
+{
+	char a[24], b[24], c[24];
+
+	num_percent(f->v[FACT_GPU_BUSY].value, a, sizeof(a));
+	num_percent(f->v[FACT_GPU_FILLED].value, b, sizeof(b));
+	num_percent(f->v[FACT_GPU_FILL].value, c, sizeof(c));
+	rule_where(x, f, f->v[FACT_LOADER_MADE].known ? FACT_LOADER_MADE : FACT_DISPATCH_LINE);
+	snprintf(x->title, sizeof(x->title),
+		 "the GPU is busy %s of the time, with %s of its units: a larger batch costs "
+		 "little more",
+		 a, b);
+	rule_because(x, f, FACT_GPU_BUSY,
+		     "%s is busy %s of the time: any kernel counts as that, however small",
+		     f->v[FACT_GPU_BUSY].text, a);
+	rule_because(x, f, FACT_GPU_FILLED, "%s of its multiprocessors have work", b);
+	rule_because(x, f, FACT_GPU_FILL, "%s of its memory were in use at most", c);
+	rule_because(x, f, FACT_TIME_GPU_WAIT, "%s waits for it %s of its time", loading_thread(f),
+		     num_percent(fact_or(f, FACT_TIME_GPU_WAIT, 0), a, sizeof(a)));
+	snprintf(x->fix, sizeof(x->fix),
+		 "%.0f times the batch size, as far as memory and the training bear it (the "
+		 "learning rate may have to follow); else two trainings at once on this GPU",
+		 times);
+}
+
+/* Busy all the time, with little: kernels too small for it. */
+static enum answer on_narrow(const struct facts *f, struct opinion *o)
+{
+	struct finding *x = &o->finding;
+	double busy = fact_or(f, FACT_GPU_BUSY, 1), narrow, times;
+	enum answer r = answer_and(rule_at_least(f, FACT_GPU_BUSY, narrow_busy, o),
+				   answer_not(rule_at_least(f, FACT_GPU_FILL, fill_most, o)));
+
+	r = answer_and(r, is_alone(f, o));
+	r = answer_and(r,
+		       answer_not(rule_at_least(f, FACT_GPU_FILLED, loading_gpu_narrow * busy, o)));
+	if (r != ANSWER_YES)
+		return r;
+	narrow = f->v[FACT_GPU_FILLED].value / busy;
+	times = floor(fmin(filled_then / fmax(narrow, 0.01), times_most));
+	say_narrow(x, f, times);
+	rule_gain_of_time(x, 1 / times, pow(times, grows_likely - 1), pow(times, grows_worst - 1));
+	snprintf(x->then, sizeof(x->then), "GPU-bound");
+	x->confidence = 0.6;
+	return ANSWER_YES;
+}
+
+/* Idle half of the time, between kernels. */
+static enum answer on_idle(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
 	enum answer r = answer_and(rule_at_least(f, FACT_GPU_BUSY, busy_least, o),
 				   answer_not(rule_at_least(f, FACT_GPU_BUSY, busy_most, o)));
 	char a[24], b[24];
 
-	if (f->v[FACT_GPU_BUSY].known && f->v[FACT_GPU_BUSY].value < busy_least)
-		return on_cpu(f, o);
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_FILL, fill_most, o)));
 	r = answer_and(r, rule_at_least(f, FACT_TIME_DISPATCH, dispatch_least, o));
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, data_most, o)));
@@ -138,6 +209,16 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	x->cost = NAN;
 	x->confidence = 0.5;
 	return ANSWER_YES;
+}
+
+static enum answer check(const struct facts *f, struct opinion *o)
+{
+	enum answer narrow;
+
+	if (fact_or(f, FACT_GPU_BUSY, 1) < busy_least)
+		return on_cpu(f, o);
+	narrow = on_narrow(f, o);
+	return narrow == ANSWER_YES ? narrow : answer_or(narrow, on_idle(f, o));
 }
 
 const struct rule small_batch_rule = { .cause = "small_batch", .needs_s = 5, .check = check };

@@ -93,10 +93,11 @@ static enum answer by_first_batches(const struct facts *f, struct opinion *o)
 	/* so many that none lived long enough to be seen at work */
 	bool brief =
 	    !f->v[FACT_LOADER_IDLE].known && fact_or(f, FACT_LOADER_GENERATIONS, 0) >= brief_least;
+	bool few = loading_waits_for_starts(f);
 	enum answer a = rule_at_least(f, FACT_LOADER_GENERATIONS, generations_least, o);
 	char b[24];
 
-	if (!brief)
+	if (!brief && !few)
 		a = answer_and(a, rule_at_least(f, FACT_LOADER_IDLE, idle_least, o));
 
 	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, wait_least, o));
@@ -114,6 +115,9 @@ static enum answer by_first_batches(const struct facts *f, struct opinion *o)
 	if (!brief)
 		rule_because(x, f, FACT_LOADER_IDLE, "they have no work %s of the time",
 			     num_percent(f->v[FACT_LOADER_IDLE].value, b, sizeof(b)));
+	if (few)
+		rule_because(x, f, FACT_LOADER_WAIT_RARE, "%s of the waiting is in few steps",
+			     num_percent(f->v[FACT_LOADER_WAIT_RARE].value, b, sizeof(b)));
 	loading_because_held_up(x, f);
 	where(x, f);
 	snprintf(x->fix, sizeof(x->fix), "%s", stall.fix);

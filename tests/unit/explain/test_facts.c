@@ -307,7 +307,7 @@ static void crew(void **state)
 	assert_string_equal(f.v[FACT_LOADER_FRAMEWORK].text, "torch");
 	/* too little to speak of, and nothing at all */
 	compute("run 1\nprocess 20 100 x\nthread 30 20 100 x\nplace 1 a.py 1 f\nstack 1 = 1\n"
-		"does 30 1 running 0.9\n",
+		"does 30 1 running 0.6\n",
 		&f);
 	is_absent(&f, FACT_TIME_DATA_LOAD, "too few stacks");
 	compute("run 10\nprocess 20 100 x\nthread 30 20 100 x\n", &f);

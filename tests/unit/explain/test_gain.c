@@ -78,6 +78,9 @@ static bool beyond_gpu(const struct finding *x, const struct facts *f)
 	/* tiny kernels that keep it busy go with their orders */
 	if (strcmp(x->cause, "launch_bound") == 0 && fact_or(f, FACT_GPU_BUSY, 0) >= 0.85)
 		return true;
+	/* kernels that occupy a part of it take no longer when they occupy more */
+	if (strcmp(x->cause, "small_batch") == 0 && fact_or(f, FACT_GPU_BUSY, 0) >= 0.7)
+		return true;
 	return strcmp(x->family, "ranks") == 0;
 }
 
