@@ -241,7 +241,7 @@ enum answer loading_stage_check(const struct loading_stage *g, const struct fact
 			 1 / x->speedup > loading_gpu_floor(f, LOADING_LIKELY) + 0.01
 			     ? "its own work"
 			     : "GPU-bound");
-	x->note = loading_waits_for_few(f);
+	x->note = loading_of_one_rank(f) || loading_waits_for_few(f);
 	x->confidence = g->confidence;
 	return ANSWER_YES;
 }

@@ -5,6 +5,7 @@
 #include "explain/does/does.h"
 #include "explain/does/elements.h"
 #include "explain/does/held.h"
+#include "explain/does/lookup.h"
 #include "explain/does/watch.h"
 #include "explain/ledger/arithmetic.h"
 
@@ -194,6 +195,7 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 		signs |= SIGN_LEARNS;
 	signs |= teaches(s);
 	signs |= has_word(s, "ids") ? SIGN_IDS : 0;
+	signs |= lookup_of_stretch(s) ? SIGN_SPLITS | SIGN_LOOKS_UP : 0;
 	signs |= signs & SIGN_WORDS && span_has(s, " for ") && span_has(s, " in ") ? SIGN_EACH : 0;
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))

@@ -21,6 +21,8 @@
 #include <stdio.h>
 
 static const double dispatch_least = 0.4, wait_most = 0.15, queued_most = 0.1, busy_most = 0.85;
+/* Or, of its framework code: queued for a CPU less than that, the orders themselves are what takes the time. */
+static const double queued_part = 0.4;
 
 static enum answer check_orders(const struct facts *f, struct opinion *o)
 {
@@ -38,7 +40,10 @@ static enum answer check_orders(const struct facts *f, struct opinion *o)
 	    fact_or(f, FACT_TIME_DISPATCH, 1) >= dispatch_least)
 		r = rule_at_least(f, FACT_DISPATCH_HELD, 0, o);
 
-	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_QUEUED, queued_most, o)));
+	r = answer_and(r,
+		       answer_not(rule_at_least(
+			   f, FACT_TIME_QUEUED,
+			   fmax(queued_most, queued_part * fact_or(f, FACT_TIME_DISPATCH, 0)), o)));
 	r = answer_and(r, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0.02, o),
 				     answer_not(rule_at_least(f, FACT_GPU_BUSY, busy_most, o))));
 	if (r != ANSWER_YES)

@@ -121,8 +121,11 @@ static enum answer is_alone(const struct facts *f, struct opinion *o)
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_OTHERS_BUSY, others_most, o)));
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_GPU_SIBLINGS_BUSY, others_most, o)));
 	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_COMM_WAIT, comm_most, o)));
-	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, data_most, o)));
-	r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_LOAD, data_most, o)));
+	/* a loader that is waited for while the GPU is busy all the same is ahead */
+	if (fact_or(f, FACT_GPU_BUSY, 1) < loading_gpu_busy) {
+		r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_WAIT, data_most, o)));
+		r = answer_and(r, answer_not(rule_at_least(f, FACT_TIME_DATA_LOAD, data_most, o)));
+	}
 	return answer_and(
 	    r, answer_not(rule_at_least(f, FACT_DISPATCH_ELEMENTS, loading_elements_least, o)));
 }
@@ -152,11 +155,21 @@ static void say_narrow(struct finding *x, const struct facts *f, double times)
 		 times);
 }
 
+/* Of the present time, what loading takes whatever the batch: there are as many samples. */
+static double loading_stays(const struct facts *f)
+{
+	double workers = fact_or(f, FACT_LOADER_WORKERS, 0) >= loading_workers_least
+			     ? fact_or(f, FACT_LOADER_BUSY, 0)
+			     : 0;
+
+	return fmax(fact_or(f, FACT_TIME_DATA_LOAD, 0), workers);
+}
+
 /* Busy all the time, with little: kernels too small for it. */
 static enum answer on_narrow(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
-	double busy = fact_or(f, FACT_GPU_BUSY, 1), narrow, times;
+	double busy = fact_or(f, FACT_GPU_BUSY, 1), narrow, times, stays;
 	enum answer r = answer_and(rule_at_least(f, FACT_GPU_BUSY, narrow_busy, o),
 				   answer_not(rule_at_least(f, FACT_GPU_FILL, fill_most, o)));
 
@@ -168,8 +181,11 @@ static enum answer on_narrow(const struct facts *f, struct opinion *o)
 	narrow = f->v[FACT_GPU_FILLED].value / busy;
 	times = floor(fmin(filled_then / fmax(narrow, 0.01), times_most));
 	say_narrow(x, f, times);
-	rule_gain_of_time(x, 1 / times, pow(times, grows_likely - 1), pow(times, grows_worst - 1));
-	snprintf(x->then, sizeof(x->then), "GPU-bound");
+	stays = loading_stays(f);
+	rule_gain_of_time(x, fmax(stays, 1 / times), fmax(stays, pow(times, grows_likely - 1)),
+			  fmax(stays, pow(times, grows_worst - 1)));
+	snprintf(x->then, sizeof(x->then), "%s",
+		 stays > pow(times, grows_likely - 1) ? "the loader" : "GPU-bound");
 	x->confidence = 0.6;
 	return ANSWER_YES;
 }

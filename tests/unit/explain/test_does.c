@@ -197,6 +197,25 @@ static void tokenizes(void **state)
 	       "    ids = [i for word in text.lower().split() for i in self.word(word)]\n"
 	       "    return ids + [0] * (CONTEXT - len(ids))\n",
 	       "tokenize 1-3");
+	/* stretches of a text, each looked up */
+	expect("def parts(body, table):\n"
+	       "    found = []\n"
+	       "    for end in range(1, len(body) + 1):\n"
+	       "        for width in range(1, min(4, end) + 1):\n"
+	       "            part = table.get(body[end - width:end])\n"
+	       "            if part is not None:\n"
+	       "                found.append(part)\n"
+	       "    return found\n",
+	       "tokenize 1-8");
+	/* the first letters of a name are a kind */
+	expect("def kinds(names, table):\n"
+	       "    found = []\n"
+	       "    for name in names:\n"
+	       "        found.append(table.get(name[:3]))\n"
+	       "        found.append(table.get(name[3:6]))\n"
+	       "        found.append(table.get(name[k], x[a:b]))\n"
+	       "    return found\n",
+	       "");
 	/* parts of a name */
 	expect("def __getitem__(self, i):\n"
 	       "    pieces = self.names[i].split('_')\n"

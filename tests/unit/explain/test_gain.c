@@ -255,6 +255,27 @@ static void barriers(void **state)
 	assert_true(few.finding.speedup < 1.25);
 }
 
+/* On cores that its own helpers fill a thread is queued as well; what it is queued for is handing out work. */
+static void orders_while_queued(void **state)
+{
+	extern const struct rule launch_bound_rule;
+	static struct facts f;
+	struct opinion some = { 0 }, most = { 0 };
+
+	(void)state;
+	fact_set(&f, FACT_GPU_BUSY, 0.48);
+	fact_set(&f, FACT_TIME_GPU_WAIT, 0);
+	fact_set(&f, FACT_DISPATCH_HELD, 0);
+	fact_set(&f, FACT_DISPATCH_ELEMENTS, 0);
+	fact_set_range(&f, FACT_TIME_DISPATCH, 0.55, 0.45, 0.65);
+	fact_set(&f, FACT_TIME_QUEUED, 0.18);
+	assert_int_equal(launch_bound_rule.check(&f, &some), ANSWER_YES);
+	assert_true(some.finding.low > 1 && some.finding.high <= 1.02 / 0.48);
+	/* with no CPU to be had it is another matter */
+	fact_set(&f, FACT_TIME_QUEUED, 0.35);
+	assert_int_equal(launch_bound_rule.check(&f, &most), ANSWER_NO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +283,7 @@ int main(void)
 		cmocka_unit_test(whatever_the_facts),
 		cmocka_unit_test(gpu_leaves),
 		cmocka_unit_test(what_drifts),
+		cmocka_unit_test(orders_while_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
