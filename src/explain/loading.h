@@ -26,6 +26,9 @@ enum loading_case { LOADING_BEST, LOADING_LIKELY, LOADING_WORST };
 /* Least share of the present time that the GPU leaves: what it is busy now, and the gaps that a GPU has which is
  * what a training waits for. */
 double loading_gpu_floor(const struct facts *f, enum loading_case c);
+/* The same where ranks wait for a late one: a GPU is busy, too, while its rank waits in a collective. That of the late rank waits
+ * for nobody, and the least busy one has no more to do than that. 0: ranks share GPUs, or have none. */
+double loading_late_gpu_floor(const struct facts *f, enum loading_case c);
 /* Least share of the present time that a loader leaves which is waited for: what its workers have to do now they have to do
  * then, whatever the training thread is spared. 0: nobody waits for it. */
 double loading_supply_floor(const struct facts *f, enum loading_case c);

@@ -16,11 +16,21 @@ static const double gpu_filled[] = {
 };
 static const double gpu_used_least = 0.01; /* share of time: below it there is no work on a GPU */
 
+static double filled(double busy, enum loading_case c)
+{
+	return busy < gpu_used_least ? fmax(busy, 0) : fmin(1, busy / gpu_filled[c]);
+}
+
 double loading_gpu_floor(const struct facts *f, enum loading_case c)
 {
-	double busy = fact_or(f, FACT_GPU_BUSY, 0);
+	return filled(fact_or(f, FACT_GPU_BUSY, 0), c);
+}
 
-	return busy < gpu_used_least ? fmax(busy, 0) : fmin(1, busy / gpu_filled[c]);
+double loading_late_gpu_floor(const struct facts *f, enum loading_case c)
+{
+	bool own = fact_or(f, FACT_GPU_USED, 0) >= fmax(1, fact_or(f, FACT_RANKS, INFINITY));
+
+	return own ? filled(fact_or(f, FACT_GPU_BUSY_LEAST, 0), c) : 0;
 }
 
 static const double supply_wait_least =

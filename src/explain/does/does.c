@@ -16,7 +16,7 @@ const char *does_name(enum does_what what)
 		[DOES_LOADER] = "loader",     [DOES_POOL] = "pool",
 		[DOES_STARTS] = "starts",     [DOES_THREADS] = "threads",
 		[DOES_DEVICE] = "device",     [DOES_WATCH] = "watch",
-		[DOES_ELEMENTS] = "elements",
+		[DOES_ELEMENTS] = "elements", [DOES_AHEAD] = "ahead",
 	};
 
 	return what >= 0 && what < DOES_WHATS ? names[what] : "";

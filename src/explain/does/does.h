@@ -44,6 +44,7 @@ enum does_what {
 	DOES_THREADS, /* says how many threads libraries may use */
 	DOES_DEVICE,  /* chooses a device: torch.device("cuda:0"), jax.devices()[0] */
 	DOES_WATCH,   /* computes what nobody learns from, in a loop that learns */
+	DOES_AHEAD,   /* makes what is learnt from in the next turn of the loop */
 	DOES_WHATS
 };
 

@@ -18,7 +18,9 @@ struct loop {
 struct seen {
 	size_t assigned, of_elements;
 	bool written; /* an element, or a sum of them */
-	bool large;   /* a step of it is no single element's */
+	bool asked; /* whether an element is above or below something: of an array nobody can say */
+	bool called; /* anything is called for each, but what appends */
+	bool large;  /* a step of it is no single element's */
 };
 
 static void add_name(struct loop *l, struct span name, bool counts)
@@ -119,28 +121,59 @@ static size_t assigns_at(struct span s)
 	return s.n;
 }
 
-/* `mixed.append(images[k] * gains[k])`; what is called for each may be anything. */
+/* `f(x)`, `a.b(x)`, and not `and (x)`. */
+static bool has_call(struct span s)
+{
+	for (size_t i = 1; i < s.n; i++)
+		if (s.p[i] == '(' && py_is_word(s.p[i - 1]))
+			return true;
+	return false;
+}
+
+/* `if lead[i] > level and lead[i] >= lead[i - 1]:` */
+static void read_question(const struct loop *l, struct span s, struct seen *ret)
+{
+	bool compares = s.n && (memchr(s.p, '<', s.n) || memchr(s.p, '>', s.n));
+
+	if (!span_begins(s, "if ") && !span_begins(s, "elif ") && !span_begins(s, "while "))
+		return;
+	ret->called |= has_call(s);
+	if (compares && (has_element(l, s, ret) || has_name(l->value, l->n_value, s))) {
+		ret->asked = true;
+		ret->assigned++;
+		ret->of_elements++;
+	}
+}
+
+/* `mixed.append(images[k] * gains[k])`; what is called for each may be anything. `found.append(k)`: which ones they are. */
 static void read_append(const struct loop *l, struct span s, struct seen *ret)
 {
 	const char *at = s.n ? memmem(s.p, s.n, ".append(", 8) : NULL;
 	struct span inside;
 	bool element;
 
-	if (!at)
+	if (!at) {
+		ret->called |= has_call(s);
 		return;
+	}
 	inside = span_inside(s, at + 7);
 	element = has_element(l, inside, ret) && !memchr(inside.p, '(', inside.n);
+	ret->called |= has_call(inside);
 	ret->assigned++;
-	ret->of_elements += element;
+	ret->of_elements +=
+	    element || (span_is_name(span_trim(inside)) && has_name(l->index, l->n_index, inside));
 	ret->written |= element;
 }
 
-static void read_assignment(const struct loop *l, struct span s, struct seen *ret)
+static void read_statement(const struct loop *l, struct span s, struct seen *ret)
 {
 	size_t at = assigns_at(s);
 	struct span target, value;
 	bool to_element, of_element;
 
+	read_question(l, s, ret);
+	if (span_begins(s, "for "))
+		return;
 	if (at >= s.n) {
 		read_append(l, s, ret);
 		return;
@@ -149,6 +182,7 @@ static void read_assignment(const struct loop *l, struct span s, struct seen *re
 	value = (struct span){ s.p + at + 1, s.n - at - 1 };
 	to_element = has_element(l, target, ret);
 	of_element = has_element(l, value, ret) || has_name(l->value, l->n_value, value);
+	ret->called |= has_call(value);
 	ret->assigned++;
 	ret->of_elements += to_element || of_element;
 	ret->written |= to_element || (of_element && memchr("+-*/", target.p[target.n - 1], 4));
@@ -184,10 +218,11 @@ bool elements_loop(const struct py_source *s, uint32_t block)
 			return false;
 		if (!py_within(s, t->block, block) || py_def_of(s, t->block) != def)
 			continue;
-		read_assignment(&l, span_of(t), &x);
+		read_statement(&l, span_of(t), &x);
 		if (x.large || is_large(span_of(t)))
 			return false;
 	}
-	/* `history[epoch] = ...` at the end of a long body is no such loop */
-	return x.written && 2 * x.of_elements > x.assigned;
+	/* `history[epoch] = ...` at the end of a long body is no such loop; and by `if sizes[k] < 9: continue` larger things
+	 * are picked, too */
+	return (x.written || (x.asked && !x.called)) && 2 * x.of_elements > x.assigned;
 }

@@ -6,6 +6,10 @@
  *	    w2 = w[k] + 3 * u[k] * 0.05
  *	    r[k] = -(w2 ** 2)
  *
+ *	for i in range(1, len(wave)):        <- and so it is where single ones are held against something
+ *	    if wave[i] > level and wave[i - 1] <= level:
+ *	        rises.append(i)
+ *
  * Not so a loop over batches, epochs or files, whose steps are large: it takes slices, multiplies matrices, learns,
  * reads or writes.
  */

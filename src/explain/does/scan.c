@@ -2,6 +2,7 @@
  *
  * Signs of each statement, added up over the function and the blocks it is in; then a row of conditions on the sums.
  */
+#include "explain/does/ahead.h"
 #include "explain/does/does.h"
 #include "explain/does/elements.h"
 #include "explain/does/held.h"
@@ -424,18 +425,28 @@ static void tell_makers(struct scanner *x)
 	}
 }
 
-static void tell_watchers(struct scanner *x)
+static void tell_line(struct scanner *x, enum does_what what, size_t statement)
+{
+	int32_t line = x->s.statements.v[statement].line;
+
+	if (x->found < DOES_OF_FILE)
+		x->ret[x->found++] = (struct does){ what, line, line };
+}
+
+/* In loops that learn: what only watches, and what loads ahead. */
+static void tell_of_loops(struct scanner *x)
 {
 	bool *learns = calloc(x->s.blocks.n, 1), *watch = calloc(x->s.statements.n + 1, 1);
 
 	for (size_t b = 1; learns && b < x->s.blocks.n; b++)
 		learns[b] = x->s.blocks.v[b].kind == PY_LOOP && x->of[b].signs & SIGN_LEARNS;
 	if (learns && watch && x->n == x->s.n && watch_find(&x->s, x->raw, learns, watch))
-		for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++)
+		for (size_t i = 0; i < x->s.statements.n; i++)
 			if (watch[i])
-				x->ret[x->found++] =
-				    (struct does){ DOES_WATCH, x->s.statements.v[i].line,
-						   x->s.statements.v[i].line };
+				tell_line(x, DOES_WATCH, i);
+	for (size_t i = 0; learns && i < x->s.statements.n && x->left; i++)
+		if (ahead_made(&x->s, learns, i))
+			tell_line(x, DOES_AHEAD, i);
 	free(learns);
 	free(watch);
 }
@@ -472,7 +483,7 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 		if (x.left) {
 			tell(&x);
 			tell_makers(&x);
-			tell_watchers(&x);
+			tell_of_loops(&x);
 			tell_elements(&x);
 		}
 	}

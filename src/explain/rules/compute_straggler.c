@@ -7,8 +7,8 @@
  * logs or validates (their own causes), an exchange that takes long for everybody (exposed_communication).
  * Where collectives run on the device, waiting for it and waiting for others are one, and this cannot be told.
  *
- * Gain: with the work shared out evenly each rank has the mean of it; where the rank itself is slow, the
- * step becomes that of the second latest.
+ * Gain: with the work shared out evenly each rank has the mean of it, which is what cures of programs nobody had tried have
+ * come to; where the rank itself is slow, the step becomes that of the second latest.
  */
 #include "explain/loading.h"
 
@@ -95,7 +95,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	late = f->v[FACT_RANKS_LATE_WORK].value;
 	mean = late * (n - 1) / n;
 	next = fmin(late, fact_or(f, FACT_RANKS_LATE_NEXT, 0));
-	rule_gain_of_time(x, left(fmax(mean, next)), left((mean + next) / 2),
+	rule_gain_of_time(x, left(fmax(mean, next)), left(fmin(mean, (mean + next) / 2)),
 			  left(0.7 * fmin(mean, next)));
 	snprintf(x->then, sizeof(x->then), "the work all ranks have");
 	x->confidence = 0.75;

@@ -9,8 +9,8 @@
  *
  * Gain: a step takes the CPU time of its batch and the training's own, shared by the cores. Decoding with a
  * faster library or to a smaller size, or keeping what was decoded, makes the largest part 2 to 5 times as
- * fast; nobody can know without trying, so the interval is wide, and what it would be if that part cost nothing is
- * said as well.
+ * fast by most reports, and 3 to 10 times in four programs nobody had tried; nobody can know without trying, so the
+ * interval is wide, and what it would be if that part cost nothing is said as well.
  */
 #include "explain/loading.h"
 
@@ -127,7 +127,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (a != ANSWER_YES)
 		return a;
 	say(x, f);
-	rule_gain_of_time(x, then(f, LOADING_BEST, 5), then(f, LOADING_LIKELY, 3),
+	rule_gain_of_time(x, then(f, LOADING_BEST, 10), then(f, LOADING_LIKELY, 4),
 			  then(f, LOADING_WORST, 1.3));
 	rule_gain_drifts(x, loading_cpu_part(f));
 	rule_gain_at_most(x, then(f, LOADING_BEST, INFINITY));

@@ -112,9 +112,16 @@ static void say(struct finding *x, const struct facts *f, bool same)
 	rule_because(x, f, FACT_RANKS, "%.0f ranks here", f->v[FACT_RANKS].value);
 }
 
-static double left(double saved)
+static double left(const struct facts *f, enum loading_case c, double saved)
 {
-	return fmax(1 - fmax(saved, 0), loading_least_left);
+	return fmax(fmax(1 - fmax(saved, 0), loading_late_gpu_floor(f, c)), loading_least_left);
+}
+
+static const char *next_limit(const struct facts *f, double left)
+{
+	return left <= loading_late_gpu_floor(f, LOADING_LIKELY) + 0.01
+		   ? "GPU-bound"
+		   : "the next rank's own work";
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)
@@ -141,13 +148,17 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	if (same && one == ANSWER_YES) {
 		late = fmin(f->v[FACT_RANKS_DATA_LATE].value, f->v[FACT_RANKS_DATA_AWAITED].value);
 		next = fmin(f->v[FACT_RANKS_DATA_NEXT].value, late);
-		rule_gain_of_time(x, left(late), left(next), left(0.5 * next));
+		rule_gain_of_time(
+		    x, left(f, LOADING_BEST, fmax(late, f->v[FACT_RANKS_DATA_LATE].high)),
+		    left(f, LOADING_LIKELY, next), left(f, LOADING_WORST, 0.5 * next));
 		fix_rank(x, f);
 	} else {
-		rule_gain_of_time(x, left(uneven), left(0.6 * uneven), left(0.2 * uneven));
+		rule_gain_of_time(x, left(f, LOADING_BEST, uneven),
+				  left(f, LOADING_LIKELY, 0.6 * uneven),
+				  left(f, LOADING_WORST, 0.2 * uneven));
 		fix_turns(x, f);
 	}
-	snprintf(x->then, sizeof(x->then), "the next rank's own work");
+	snprintf(x->then, sizeof(x->then), "%s", next_limit(f, 1 / x->speedup));
 	x->confidence = same ? 0.8 : 0.65;
 	return ANSWER_YES;
 }

@@ -28,9 +28,9 @@ static const double dispatch_least = 0.3, data_most = 0.1; /* of the training th
 /* Of the time: a GPU that is busy, if with little. */
 static const double narrow_busy = 0.7, comm_most = 0.05, others_most = 0.05;
 /* What it is filled to by the batch that is advised, and the most that is: beyond that the training itself may change. */
-static const double filled_then = 0.8, times_most = 8;
+static const double filled_then = 0.8, times_most = 16;
 /* A step with k times the batch takes k^grows times as long; 0 at best. */
-static const double grows_likely = 0.5, grows_worst = 0.85;
+static const double grows_likely = 0.25, grows_worst = 0.75;
 
 /* A call of a framework costs 2 to 10 us, and a step of the smallest model with its gradients and its optimizer some
  * fifty of them. */

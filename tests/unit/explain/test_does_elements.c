@@ -35,6 +35,18 @@ static void goes_over_elements(void **state)
 	       "    (a, b) = x[j], y[j]\n"
 	       "    if a <=(b): z[j] = a\n",
 	       "elements 1-3");
+	/* single ones are held against something: an array cannot be */
+	expect("def peaks(lead, level):\n"
+	       "    found = []\n"
+	       "    for i in range(1, len(lead) - 1):\n"
+	       "        if lead[i] > level and (lead[i] >= lead[i - 1]):\n"
+	       "            found.append(i)\n"
+	       "    return np.array(found)\n",
+	       "elements 3-5");
+	expect("for a, b in zip(x, y):\n"
+	       "    if a < b:\n"
+	       "        n = n + a\n",
+	       "elements 1-3");
 }
 
 static void goes_over_more_than_elements(void **state)
@@ -87,6 +99,26 @@ static void goes_over_more_than_elements(void **state)
 	expect("for i, (p, g) in enumerate(zip(params, grads)):\n"
 	       "    m[i] = b1 * m[i] + (1 - b1) * g\n"
 	       "    p[i] = p[i] - alpha * m[i]\n",
+	       "");
+	/* what is picked by its size may be anything */
+	expect("for k in range(len(texts)):\n"
+	       "    if sizes[k] > 512:\n"
+	       "        continue\n"
+	       "    ids = encode(texts[k])\n"
+	       "    out.append(ids)\n",
+	       "");
+	expect("for i in range(len(paths)):\n"
+	       "    if sizes[i] > 9:\n"
+	       "        work_on(paths[i])\n",
+	       "");
+	expect("for i in range(len(paths)):\n"
+	       "    if len(paths[i]) > 9:\n"
+	       "        found.append(i)\n",
+	       "");
+	/* which of them is asked, not how large */
+	expect("for i in range(len(names)):\n"
+	       "    if names[i] == wanted:\n"
+	       "        found.append(i)\n",
 	       "");
 	/* a dictionary */
 	expect("for i, w in enumerate(words):\n"
