@@ -16,7 +16,7 @@ static const double loading_gpu_narrow = 0.25;
 static const double loading_workers_least = 0.5;
 
 /* Least share of the present time that is ever promised: what is left may be too little to be measured. */
-static const double loading_least_left = 0.1;
+static const double loading_least_left = 0.05;
 
 /* Of the training thread's time: in loops that hand out work for one element at a time (dispatch.elements). */
 static const double loading_elements_least = 0.3;

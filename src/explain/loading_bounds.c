@@ -12,7 +12,7 @@
  * launching, taking a batch and the loop itself show in between. At best all of it, and what a driver says of how
  * busy it is now may be off by 2 %. docs/gain.md has what was measured. */
 static const double gpu_filled[] = {
-	[LOADING_BEST] = 1.02, [LOADING_LIKELY] = 0.95, [LOADING_WORST] = 0.90
+	[LOADING_BEST] = 1.02, [LOADING_LIKELY] = 0.97, [LOADING_WORST] = 0.90
 };
 static const double gpu_used_least = 0.01; /* share of time: below it there is no work on a GPU */
 

@@ -96,7 +96,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 				"their steps are not known");
 	rule_because(x, f, FACT_RANKS, "%.0f ranks here", f->v[FACT_RANKS].value);
 	fix(x, f);
-	rule_gain_of_time(x, fmax(1 - t->high, loading_least_left), 1 - 0.5 * t->value,
+	rule_gain_of_time(x, fmax(1 - t->high, loading_least_left), 1 - 0.8 * t->value,
 			  1 - 0.2 * t->low);
 	snprintf(x->then, sizeof(x->then), "the work of the ranks");
 	/* a tenth that may as well be nothing is worth a word, not an alarm */

@@ -124,7 +124,7 @@ static enum answer by_first_batches(const struct facts *f, struct opinion *o)
 	snprintf(x->edit, sizeof(x->edit), "%s", stall.edit);
 	fix_pool(x, f);
 	rule_gain_of_time(x, stall_then(f, LOADING_BEST, wait),
-			  stall_then(f, LOADING_LIKELY, 0.9 * wait),
+			  stall_then(f, LOADING_LIKELY, 0.8 * wait),
 			  stall_then(f, LOADING_WORST, 0.3 * wait));
 	rule_gain_drifts(x, 1);
 	snprintf(x->then, sizeof(x->then), "%s", stall_next(f, 1 / x->speedup));

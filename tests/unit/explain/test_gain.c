@@ -196,7 +196,7 @@ static void gpu_leaves(void **state)
 	(void)state;
 	fact_set(&f, FACT_GPU_BUSY, 0.57);
 	assert_true(fabs(loading_gpu_floor(&f, LOADING_BEST) - 0.57 / 1.02) < 1e-9);
-	assert_true(fabs(loading_gpu_floor(&f, LOADING_LIKELY) - 0.6) < 1e-9);
+	assert_true(fabs(loading_gpu_floor(&f, LOADING_LIKELY) - 0.57 / 0.97) < 1e-9);
 	assert_true(loading_gpu_floor(&f, LOADING_WORST) > 0.63);
 	/* one that is full has nothing to give, one that is not used bounds nothing */
 	fact_set(&f, FACT_GPU_BUSY, 0.99);
@@ -282,9 +282,34 @@ static void orders_while_queued(void **state)
 	assert_true(some.finding.low > 1 && some.finding.speedup <= 1.02 / 0.48);
 	/* at best many small kernels become a few large ones */
 	assert_true(fabs(some.finding.high - 1 / (1 - 0.65)) < 0.01);
+	/* a GPU that stands still while checkpoints are written is given its orders in time besides */
+	fact_set(&f, FACT_DOING_CHECKPOINT, 0.45);
+	assert_int_equal(launch_bound_rule.check(&f, &most), ANSWER_NO);
+	fact_set(&f, FACT_DOING_CHECKPOINT, 0.2);
+	assert_int_equal(launch_bound_rule.check(&f, &most), ANSWER_YES);
 	/* with no CPU to be had it is another matter */
 	fact_set(&f, FACT_TIME_QUEUED, 0.35);
 	assert_int_equal(launch_bound_rule.check(&f, &most), ANSWER_NO);
+}
+
+/* A copy waits for the kernels before it: what of it is its own is between what it is longer than these and what the GPU is
+ * idle. */
+static void copies_that_wait(void **state)
+{
+	extern const struct rule pageable_copy_rule;
+	static struct facts f;
+	struct opinion own = { 0 }, waits = { 0 };
+
+	(void)state;
+	fact_set(&f, FACT_GPU_BUSY, 0.485);
+	fact_set(&f, FACT_DOING_COPY_IN, 0.9);
+	assert_int_equal(pageable_copy_rule.check(&f, &own), ANSWER_YES);
+	/* 0.4 to 0.5 of the time: 0.65 of 0.45 */
+	assert_true(fabs(own.finding.speedup - 1 / (1 - 0.65 * 0.45)) < 0.01);
+	fact_set(&f, FACT_DOING_COPY_IN, 0.4);
+	assert_int_equal(pageable_copy_rule.check(&f, &waits), ANSWER_YES);
+	assert_true(fabs(waits.finding.speedup - 1 / (1 - 0.65 * 0.2)) < 0.01);
+	assert_true(waits.finding.low == 1 && waits.finding.high > 1.5);
 }
 
 /* Workers that keep the training off its CPUs, and need a quarter of what they did: it is queued behind nobody. */
@@ -329,6 +354,7 @@ int main(void)
 		cmocka_unit_test(gpu_leaves),
 		cmocka_unit_test(what_drifts),
 		cmocka_unit_test(orders_while_queued),
+		cmocka_unit_test(copies_that_wait),
 		cmocka_unit_test(crowd_that_goes),
 	};
 

@@ -173,7 +173,7 @@ static void exchange(void **state)
 	x = found(&t, "exposed_communication");
 	assert_int_equal(x->where.line, 53);
 	assert_non_null(strstr(x->edit, "DistributedDataParallel"));
-	assert_true(near(x->speedup, 1 / (1 - 0.175), 0.02));
+	assert_true(near(x->speedup, 1 / (1 - 0.28), 0.02));
 	assert_true(x->low > 1.05);
 	/* without steps all of it may be ranks that are late in turn */
 	tell(&blind, "ranks-exchange-blind-turns");
