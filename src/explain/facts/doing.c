@@ -12,7 +12,8 @@
 
 struct doing {
 	double seconds;
-	struct heat heat;
+	struct heat heat,
+	    forwards; /* forwards: of orders to a device, without those of backward passes */
 };
 
 #define BIT TOPIC_BIT
@@ -126,12 +127,32 @@ static struct act_row seen_as(const struct activity *a, const struct act_row *r,
 	return x;
 }
 
+/* Of the orders, those given forwards: less is no line to be changed. */
+static const double forwards_least = 0.15;
+
+/* "loss.backward()": it does once more, in the other direction, what other lines have written. */
+static bool goes_back(const struct place *p)
+{
+	return p && p->source &&
+	       (strstr(p->source, ".backward(") || strstr(p->source, "autograd.grad("));
+}
+
+/* The hottest line; of orders to a device one that says what is to be done, if there is any. */
+static uint32_t hottest(const struct doing *d)
+{
+	double top;
+
+	return heat_top(d->forwards.seconds >= forwards_least * d->heat.seconds ? &d->forwards
+										: &d->heat,
+			&top);
+}
+
 /* Samples tell shares of what is known; what is not is left out on both sides. */
 static void share_of(const struct activity *a, const struct act_thread *t, enum fact_id id,
 		     const struct map *savers, struct facts *f)
 {
 	struct doing d = { 0 };
-	double known = 0, share, error, top;
+	double known = 0, share, error;
 	uint32_t place;
 
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
@@ -145,14 +166,18 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 			continue;
 		d.seconds += r->seconds;
 		heat_add(&d.heat, a->book, r->place ? r->place : r->leaf, r->seconds);
+		if (id == FACT_DISPATCH_LINE && r->place &&
+		    !goes_back(stack_book_find_place(a->book, r->place)))
+			heat_add(&d.forwards, a->book, r->place, r->seconds);
 	}
 	share = known > 0 ? d.seconds / known : 0;
 	error = activity_error(share, t->samples);
 	fact_set_range(f, id, share, fmax(0, share - error), fmin(1, share + error));
-	place = heat_top(&d.heat, &top);
+	place = hottest(&d);
 	if (place)
 		fact_set_place(f, id, place);
 	heat_done(&d.heat);
+	heat_done(&d.forwards);
 }
 
 static bool is_below(const struct activity *a, const struct act_row *r, uint64_t function)

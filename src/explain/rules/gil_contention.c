@@ -28,6 +28,14 @@ static const char in_processes[] = "load in processes instead of threads (num_wo
 				   "DataLoader, multiprocessing.Pool), or with "
 				   "libraries that release the GIL";
 
+/* The hottest line is one matter; where they become processes is another. */
+static void because_started(struct finding *x, const struct facts *f)
+{
+	if (f->v[FACT_LOADER_MADE].known)
+		rule_because(x, f, FACT_LOADER_MADE, "the threads that load are started at %s",
+			     f->v[FACT_LOADER_MADE].text);
+}
+
 static void say(struct finding *x, const struct facts *f)
 {
 	const struct fact *g = &f->v[FACT_GIL_WAIT], *holder = &f->v[FACT_GIL_HOLDER];
@@ -47,6 +55,8 @@ static void say(struct finding *x, const struct facts *f)
 		     fact_or(f, FACT_GIL_THREADS, 0));
 	rule_because(x, f, FACT_GIL_WAITERS, "%.2f threads wait for it at a time",
 		     fact_or(f, FACT_GIL_WAITERS, 0));
+	if (loaders)
+		because_started(x, f);
 	rule_where(x, f, FACT_GIL_HOLDER);
 	snprintf(x->fix, sizeof(x->fix), "%s",
 		 loaders ? in_processes
@@ -100,6 +110,7 @@ static void say_loaders(struct finding *x, const struct facts *f)
 		     num_percent(holder->value, b, sizeof(b)), holder->place ? ", most at " : "",
 		     holder->text);
 	loading_because_cores(x, f);
+	because_started(x, f);
 	rule_where(x, f, FACT_GIL_HOLDER);
 	snprintf(x->fix, sizeof(x->fix), "%s", in_processes);
 }

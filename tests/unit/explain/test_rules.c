@@ -503,6 +503,19 @@ static void nothing_to_fix(void **state)
 	}
 }
 
+/* Orders of a backward pass are those of lines before it. */
+static void orders_have_a_line(void **state)
+{
+	struct scenario s = { 0 };
+	struct verdict v;
+
+	(void)state;
+	judge_file("launch-yes-scan", &s, &v);
+	assert_int_equal(found(&v, "launch_bound")->where.line, 61);
+	verdict_done(&v);
+	scenario_done(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +530,7 @@ int main(void)
 		cmocka_unit_test(certificate),
 		cmocka_unit_test(last_line),
 		cmocka_unit_test(sane_gain),
+		cmocka_unit_test(orders_have_a_line),
 		cmocka_unit_test(no_workers_gain),
 		cmocka_unit_test(more_workers_gain),
 		cmocka_unit_test(in_its_own_words),
