@@ -218,7 +218,7 @@ static int read_rows(struct scene *s)
 }
 
 /* Without memory rows stay what they were. */
-static void understand_loop(struct activity *a, struct act_thread *t)
+static void understand_loop(struct activity *a, struct act_thread *t, bool devices)
 {
 	struct loop_sense sense;
 
@@ -232,6 +232,8 @@ static void understand_loop(struct activity *a, struct act_thread *t)
 		rows_that_feed(a, t, &sense);
 	}
 	loop_sense_done(&sense);
+	if (devices)
+		rows_of_orders(a, t);
 }
 
 static int understand(struct scene *s)
@@ -251,7 +253,7 @@ static int understand(struct scene *s)
 			for (size_t k = 0; k < t->n_rows; k++)
 				row_classify(s, &nodes, t, &a->rows.v[t->row + k]);
 			if (t->role == ROLE_MAIN)
-				understand_loop(a, t);
+				understand_loop(a, t, devices);
 			rows_of_calls(a, t);
 			thread_weigh(t, t->n_rows ? &a->rows.v[t->row] : NULL);
 		}

@@ -103,6 +103,8 @@ void rows_that_feed(struct activity *a, const struct act_thread *t, const struct
 /* Rows of a training thread that wait for helpers which compute, and that prepare calls of the driver. */
 void rows_of_pool(struct activity *a, const struct act_thread *t);
 void rows_of_driver(struct activity *a, const struct act_thread *t);
+/* Rows of a training thread with a device at lines that hand out work to it. Behind those by the text of the program. */
+void rows_of_orders(struct activity *a, const struct act_thread *t);
 /* Rows of a rank that wait for the others without a library for it. */
 void rows_of_ranks(struct activity *a, const struct act_thread *t);
 /* Rows whose innermost frames are not known, by what was seen below the same call. Behind all of the above. */

@@ -112,12 +112,49 @@ static void loop_head_text(void **state)
 	}
 }
 
+/* A line that hands out work to a device does so, too, while no frame of the framework shows it. */
+static void lines_that_order(void **state)
+{
+	static const struct {
+		const char *gpu, *does;
+		double orders;
+	} cases[] = {
+		{ "gpu 50 0 H100\ngpu.busy@50 0.4\n",
+		  "does 30 80 running 0.4\ndoes 30 81 running 0.6\n", 10 },
+		/* mostly its own Python, another line, the interpreter itself, no device */
+		{ "gpu 50 0 H100\ngpu.busy@50 0.4\n",
+		  "does 30 80 running 0.2\ndoes 30 81 running 0.8\n", 2 },
+		{ "gpu 50 0 H100\ngpu.busy@50 0.4\n",
+		  "does 30 80 running 0.4\ndoes 30 82 running 0.6\n", 4 },
+		{ "gpu 50 0 H100\ngpu.busy@50 0.4\n",
+		  "does 30 80 running 0.4\ndoes 30 83 running 0.6\n", 4 },
+		{ "", "does 30 80 running 0.4\ndoes 30 81 running 0.6\n", 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world x;
+		char text[1024];
+
+		snprintf(
+		    text, sizeof(text),
+		    "place 80 /home/u/cell.py 6 step source gate = torch.sigmoid(x @ w)\n"
+		    "place 81 /home/u/cell.py 7 step source seen[k] = k\n"
+		    "stack 80 = 1 80 5\nstack 81 = 1 80\nstack 82 = 1 81\nstack 83 = 1 80 23\n%s%s",
+		    cases[i].gpu, cases[i].does);
+		open_world(&x, text);
+		assert_true(close_to(thread_of(&x, 30)->state[TIME_DISPATCH], cases[i].orders));
+		close_world(&x);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loop_head),
 		cmocka_unit_test(loop_head_trains),
 		cmocka_unit_test(loop_head_text),
+		cmocka_unit_test(lines_that_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
