@@ -332,6 +332,28 @@ static bool is_argument(const char *text, const char *function)
 	return false;
 }
 
+/* "net.fit(encode(x), y)" calls something for an argument, and not this function for the whole: whatever it is called there
+ * (`encode = encode_planes`), it makes the argument. */
+static bool is_nameless_argument(const char *text, const char *function)
+{
+	const char *name = plain_name(function);
+	size_t n = strlen(name);
+	bool inner = false;
+	int open = 0;
+
+	for (const char *p = text; *p; p++) {
+		bool calls = *p == '(' && p > text && is_name(p[-1]);
+
+		inner |= calls && open > 0;
+		if (calls && open == 0 && (size_t)(p - text) >= n && strncmp(p - n, name, n) == 0 &&
+		    (p - n == text || !is_name(p[-(ptrdiff_t)n - 1])))
+			return false;
+		open += *p == '(';
+		open -= *p == ')';
+	}
+	return inner;
+}
+
 /* Of all lines of a function: does it have next to nothing of the framework? */
 static bool prepares(const struct feed *f, uint64_t function)
 {
@@ -365,9 +387,11 @@ static bool uses_answers(const struct feed *f, const struct feed_line *l)
 
 /* A model's line that has its argument made in place. */
 static bool is_made_inside(const struct feed *f, const struct feed_line *l,
-			   const struct place *made)
+			   const struct place *made, bool directly)
 {
-	return made && l->model && is_argument(l->p->source, made->function) &&
+	return made && l->model &&
+	       (is_argument(l->p->source, made->function) ||
+		(directly && is_nameless_argument(l->p->source, made->function))) &&
 	       !uses_answers(f, l) && prepares(f, place_code(made)) && goes_on(f, l);
 }
 
@@ -377,6 +401,7 @@ static bool is_fed_by(const struct activity *a, const struct act_row *r, const s
 	uint32_t places[STACK_DEPTH_MAX], at;
 	size_t n = stack_book_walk(a->book, r->node, places, STACK_DEPTH_MAX);
 	const struct place *inner = NULL;
+	size_t inner_at = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = stack_book_find_place(a->book, places[i]);
@@ -386,9 +411,11 @@ static bool is_fed_by(const struct activity *a, const struct act_row *r, const s
 		if (line_has_tensors(p->source))
 			return false;
 		if (map_get(&f->by_place, places[i], &at) &&
-		    (f->lines.v[at - 1].feeds || is_made_inside(f, &f->lines.v[at - 1], inner)))
+		    (f->lines.v[at - 1].feeds ||
+		     is_made_inside(f, &f->lines.v[at - 1], inner, inner_at + 1 == i)))
 			return true;
 		inner = p;
+		inner_at = i;
 	}
 	return false;
 }

@@ -13,13 +13,17 @@ static bool names_something(struct span s)
 
 bool lookup_of_stretch(struct span s)
 {
-	const char *at = s.n ? memmem(s.p, s.n, ".get(", 5) : NULL;
+	static const char *const calls[] = { ".get(", ".setdefault(" };
+	const char *at = NULL, *open, *colon;
 	struct span inside, range;
-	const char *open, *colon;
 
+	for (size_t i = 0; i < 2 && !at; i++) {
+		at = s.n ? memmem(s.p, s.n, calls[i], strlen(calls[i])) : NULL;
+		at = at ? at + strlen(calls[i]) - 1 : NULL;
+	}
 	if (!at)
 		return false;
-	inside = span_inside(s, at + 4);
+	inside = span_inside(s, at);
 	open = inside.n ? memchr(inside.p, '[', inside.n) : NULL;
 	if (!open || open == inside.p || !py_is_word(open[-1]))
 		return false;

@@ -42,7 +42,8 @@ enum sign {
 	SIGN_RATE = 1 << 20,    /* multiplies what is there by a rate */
 	SIGN_EACH = 1 << 21,    /* goes over words within a statement */
 	SIGN_WORDS = 1 << 22,   /* takes text apart into words: no lists of numbers with commas */
-	SIGN_IDS = 1 << 23      /* names numbers of things */
+	SIGN_IDS = 1 << 23,     /* names numbers of things */
+	SIGN_STRETCH = 1 << 24  /* looks a stretch of a text up */
 };
 
 static const struct {
@@ -196,8 +197,10 @@ static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
 		signs |= SIGN_LEARNS;
 	signs |= teaches(s);
 	signs |= has_word(s, "ids") ? SIGN_IDS : 0;
-	signs |= lookup_of_stretch(s) ? SIGN_SPLITS | SIGN_LOOKS_UP : 0;
-	signs |= signs & SIGN_WORDS && span_has(s, " for ") && span_has(s, " in ") ? SIGN_EACH : 0;
+	if (lookup_of_stretch(s))
+		signs |= SIGN_SPLITS | SIGN_LOOKS_UP | SIGN_STRETCH;
+	if (signs & (SIGN_WORDS | SIGN_STRETCH) && span_has(s, " for ") && span_has(s, " in "))
+		signs |= SIGN_EACH;
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
@@ -388,6 +391,9 @@ static enum does_what made_by(struct span s, struct span raw)
 	if (calls(s, "Pool(") || calls(s, "ThreadPool(") || span_has(s, "PoolExecutor("))
 		return DOES_POOL;
 	if ((calls(s, "Process(") || calls(s, "Thread(")) && span_has(s, "target"))
+		return DOES_STARTS;
+	/* `make = Thread if light else Process` ... `make(target=fill, args=(k,), daemon=True)` */
+	if (calls(s, "target=") && (calls(s, "args=") || calls(s, "daemon=")))
 		return DOES_STARTS;
 	if (span_has_any(s, "set_num_threads(|setNumThreads(|threadpool_limits(") ||
 	    (span_has_any(s, "environ|putenv(") &&

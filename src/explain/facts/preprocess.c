@@ -14,6 +14,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Fewer workers at a time are none: those of a short evaluation. */
@@ -124,11 +125,23 @@ static bool runs_own_line(const struct stack_book *b, const struct act_row *r)
 	       (r->leaf == r->place || (is_small_module(leaf) && only_small_below(b, r)));
 }
 
+/* "row.extend(a * x for x in part)": what the interpreter grows and copies for elements is the C library's as well, and none of a
+ * long call. */
+static bool tells_nothing(const struct stack_book *b, const struct act_row *r,
+			  const struct place *native)
+{
+	const struct place *line = stack_book_find_place(b, r->place);
+
+	return native->file && strstr(native->file, "/libc.so") && line && line->source &&
+	       strstr(line->source, " for ") && strstr(line->source, " in ");
+}
+
 static void add_leaf(struct leaves *l, const struct stack_book *b, const struct act_row *r)
 {
 	const struct place *native = stack_book_find_place(b, r->native);
 
-	if (!native || !runs_own_line(b, r) || r->flags & STACK_PARTIAL)
+	if (!native || !runs_own_line(b, r) || r->flags & STACK_PARTIAL ||
+	    tells_nothing(b, r, native))
 		return;
 	heat_add(&l->seen, b, r->place, r->count);
 	if (place_is_interpreter(native))
@@ -161,6 +174,24 @@ static bool over_elements(const struct load *l, const struct place *line)
 	return false;
 }
 
+/* Of a line whose comprehension runs, the part that does: "np.array([f(x) for x in row])" calls f then. */
+static bool may_call_into_c(const struct place *line)
+{
+	const char *at = line->source ? strstr(line->source, " for ") : NULL, *p = at;
+	char each[256];
+	int depth = 1;
+
+	if (!at || !line->function || !strstr(line->function, "comp>"))
+		return line->source && calls_into_c(line->source);
+	while (p > line->source && depth > 0) {
+		p--;
+		depth += *p == ')' || *p == ']' || *p == '}';
+		depth -= *p == '(' || *p == '[' || *p == '{';
+	}
+	snprintf(each, sizeof(each), "%.*s", (int)(at - p), p);
+	return calls_into_c(each);
+}
+
 /* How much of a sample of this line without native code is the interpreter's. NAN: its text calls into C, or may do so. */
 static double own_part(const struct load *load, const struct place *line, uint32_t place)
 {
@@ -176,7 +207,7 @@ static double own_part(const struct load *load, const struct place *line, uint32
 		return (double)NAN;
 	if (isfinite(part))
 		return part;
-	if (line->source && calls_into_c(line->source))
+	if (may_call_into_c(line))
 		return (double)NAN;
 	part = interpreted(heat_of_function(&l->interpreted, function),
 			   heat_of_function(&l->seen, function), 2 * leaves_least);

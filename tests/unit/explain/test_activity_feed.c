@@ -257,6 +257,38 @@ static void lessons(void **state)
 	assert_false(line_teaches_surely("interest += balance * rate"));
 }
 
+/* `encode = encode_planes`: what is called for an argument makes it, by whatever name. */
+static void arguments_by_another_name(void **state)
+{
+	static const char hand[] =
+	    "place 80 /home/u/chess.py 69 main source error = net.fit(encode(boards[pick]), "
+	    "depth[pick])\n"
+	    "place 81 /home/u/chess.py 16 encode_planes source row.append(float(k == piece))\n"
+	    "place 82 /home/u/chess.py 30 Perceptron.fit source self.w[k] -= rate * acts[k].T @ "
+	    "grad\n"
+	    "place 83 /home/u/chess.py 70 main source net.fit(x, y)\n"
+	    "stack 80 = 80 81\nstack 81 = 80 82\nstack 82 = 83 81\nstack 83 = 83 82\n";
+	static const struct {
+		const char *does;
+		double loads;
+	} cases[] = {
+		{ "does 30 80 running 0.6\ndoes 30 81 running 0.4\n", 6 },
+		/* no argument is made at this line */
+		{ "does 30 82 running 0.6\ndoes 30 83 running 0.4\n", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world x;
+		char text[2048];
+
+		snprintf(text, sizeof(text), "%s%s", hand, cases[i].does);
+		open_world(&x, text);
+		assert_true(close_to(thread_of(&x, 30)->state[TIME_DATA_LOAD], cases[i].loads));
+		close_world(&x);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +301,7 @@ int main(void)
 		cmocka_unit_test(lines_of_arrays),
 		cmocka_unit_test(odd_lines),
 		cmocka_unit_test(descents),
+		cmocka_unit_test(arguments_by_another_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

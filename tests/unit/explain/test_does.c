@@ -191,6 +191,9 @@ static void tokenizes(void **state)
 	       "                found.append(part)\n"
 	       "    return found\n",
 	       "tokenize 1-8");
+	expect("def grams(body, table):\n"
+	       "    return [table.setdefault(body[k:k + 3], len(table)) for k in range(len(body) - 2)]\n",
+	       "tokenize 1-2");
 	/* the first letters of a name are a kind */
 	expect("def kinds(names, table):\n"
 	       "    found = []\n"
@@ -243,6 +246,11 @@ static void makes_workers(void **state)
 	       "print('OMP_NUM_THREADS=4 python train.py')\n"
 	       "t = threading.Thread(name='feed', target=run)\n",
 	       "pool 1-1|starts 4-4");
+	/* by whatever name; an aim of a model is none */
+	expect("make = Thread if light else Process\n"
+	       "crew = [make(target=fill, args=(k,), daemon=True) for k in range(2)]\n"
+	       "loss = criterion(output, target=labels)\n",
+	       "starts 2-2");
 }
 
 static void chooses_a_device(void **state)
