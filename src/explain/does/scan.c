@@ -402,7 +402,8 @@ static enum does_what made_by(struct span s, struct span raw)
 	if (calls(s, "Device(") || calls(s, "jax.devices(") || calls(s, "mx.gpu(") ||
 	    calls(s, "set_device(") || span_has(s, ".cuda(") ||
 	    (span_has_any(s, "device(|device =|device=|.to(") &&
-	     span_has_any(raw, "\"cuda|'cuda|GPU:")))
+	     span_has_any(raw, "\"cuda|'cuda|GPU:")) ||
+	    (span_has(s, "add_argument(") && span_has_any(raw, "'--device|\"--device|--gpu")))
 		return DOES_DEVICE;
 	return DOES_WHATS;
 }

@@ -220,7 +220,15 @@ static void spins_itself(const struct activity *a, const struct act_thread *t, s
 		       fmin(1, share + error) * on);
 }
 
-/* The critical thread's process, and those of other ranks, which may have come one after another. */
+/* Processes whose helpers are asked for: the critical thread's, those of other ranks, which may have come one after another,
+ * and loader workers. */
+static bool is_main_of_one(const struct scene *s, const struct act_thread *t)
+{
+	if (!t->first || !(t->alive > 0))
+		return false;
+	return t->role == ROLE_MAIN || stacked_is_worker(s, t);
+}
+
 static void compute(const struct scene *s, struct facts *f)
 {
 	const struct activity *a = &s->activity;
@@ -240,12 +248,14 @@ static void compute(const struct scene *s, struct facts *f)
 		const struct act_thread *t = &a->threads.v[i];
 		struct spun x;
 
-		if (t != critical && !(t->role == ROLE_MAIN && t->first && t->alive > 0 &&
-				       t->process != critical->process))
+		if (t != critical && (t->process == critical->process || !is_main_of_one(s, t)))
 			continue;
 		x = spun_in(a, t, fact_or(f, FACT_CORES_ALLOWED, NAN));
 		sum.likely += x.likely;
 		sum.least += x.least;
+		/* who yields to whom is asked of the training's own helpers alone */
+		if (t != critical && t->role != ROLE_MAIN)
+			continue;
 		sum.yields += x.yields;
 		sum.dark |= x.dark;
 	}

@@ -6,8 +6,8 @@
  *
  * Not to be taken for it: programs that neither have a GPU runtime nor train with a framework (nothing to expect),
  * short or quiet ones, and lists of processes that cannot be read or whose pids are not visible; without a runtime
- * also trainings whose threads fight for the cores, or that get data most of the time: a GPU is not what they
- * lack first. A program that imports a framework and means to use the CPU looks the same, so it is said with care,
+ * also trainings that are kept from the cores by others or a limit, or that get data most of the time: a GPU is not what
+ * they lack first. A program that imports a framework and means to use the CPU looks the same, so it is said with care,
  * and how much faster a GPU would be is not known. Whoever installed a build for the CPU often meant it: without a
  * runtime it is a note, unless the job was given a GPU.
  */
@@ -23,6 +23,8 @@ static const double cores_least = 0.5;
 /* Without a runtime: share of the training thread's time in framework code, and seconds its threads wait for a
  * CPU for a second on one. */
 static const double dispatch_least = 0.5, delay_most = 0.2;
+/* Of the CPUs it may run on: with these in use its threads wait for each other, and neither for a quota nor for others. */
+static const double full_least = 0.85;
 
 /* In the words of each framework: by the names of gpu.fill_grows, the last one is of any other. */
 static const struct {
@@ -104,9 +106,28 @@ static void say(struct finding *x, const struct facts *f, bool masked)
 		rule_because(x, f, FACT_GPU_IDLE, "GPU %s is given to the job%s%s",
 			     f->v[FACT_GPU_IDLE].text, *by ? ": its environment has " : "", by);
 	say_fix(x, f, masked, runtime);
-	x->note = !runtime && fact_or(f, FACT_GPU_IDLE, 0) < 1;
+	x->note = !runtime && fact_or(f, FACT_GPU_IDLE, 0) < 1 &&
+		  (masked || fact_or(f, FACT_GPU_CHOSEN, 0) < 1);
+	if (fact_or(f, FACT_GPU_CHOSEN, 0) >= 1) {
+		rule_where(x, f, FACT_GPU_CHOSEN);
+		rule_because(x, f, FACT_GPU_CHOSEN, "a device is chosen at %s",
+			     f->v[FACT_GPU_CHOSEN].text);
+	}
 	x->cost = NAN;
 	x->confidence = masked || !runtime ? 0.5 : 0.6;
+}
+
+/* What its threads wait for, if they do, is each other: fewer of them win little. */
+static enum answer has_the_cores(const struct facts *f, struct opinion *o)
+{
+	double cpus = INFINITY;
+	enum answer a = answer_not(rule_at_least(f, FACT_THREADS_DELAY, delay_most, o));
+
+	if (a == ANSWER_YES)
+		return a;
+	fact_value(f, FACT_CORES_AFFINITY, &cpus);
+	return answer_or(a, answer_and(rule_at_least(f, FACT_CORES_AFFINITY, 0, o),
+				       rule_at_least(f, FACT_CORES_USED, full_least * cpus, o)));
 }
 
 /* Computing, in a framework that has a use for GPUs, is what it does, and there is one to be had. */
@@ -118,7 +139,7 @@ static enum answer computes(const struct facts *f, struct opinion *o)
 	if (f->v[FACT_TRAINING].known && strcmp(f->v[FACT_TRAINING].text, "framework") != 0)
 		return ANSWER_NO;
 	a = answer_and(a, rule_at_least(f, FACT_GPU_FREE, 1, o));
-	return answer_and(a, answer_not(rule_at_least(f, FACT_THREADS_DELAY, delay_most, o)));
+	return answer_and(a, has_the_cores(f, o));
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -192,7 +192,8 @@ static void tokenizes(void **state)
 	       "    return found\n",
 	       "tokenize 1-8");
 	expect("def grams(body, table):\n"
-	       "    return [table.setdefault(body[k:k + 3], len(table)) for k in range(len(body) - 2)]\n",
+	       "    return [table.setdefault(body[k:k + 3], len(table)) for k in range(len(body) - "
+	       "2)]\n",
 	       "tokenize 1-2");
 	/* the first letters of a name are a kind */
 	expect("def kinds(names, table):\n"
@@ -262,6 +263,9 @@ static void chooses_a_device(void **state)
 	       "device 1-1");
 	expect("net = Net().cuda()\n", "device 1-1");
 	expect("dev = jax.devices()[0]\n", "device 1-1");
+	expect("parser.add_argument('--device', default='cpu')\n"
+	       "parser.add_argument('--devices-file')\n",
+	       "device 1-1");
 	expect("with tf.device('/GPU:0'):\n"
 	       "    x = f(x)\n",
 	       "device 1-1");
