@@ -120,14 +120,14 @@ static void say(struct finding *x, const struct facts *f, bool masked)
 /* What its threads wait for, if they do, is each other: fewer of them win little. */
 static enum answer has_the_cores(const struct facts *f, struct opinion *o)
 {
-	double cpus = INFINITY;
+	double cpus;
 	enum answer a = answer_not(rule_at_least(f, FACT_THREADS_DELAY, delay_most, o));
 
 	if (a == ANSWER_YES)
 		return a;
-	fact_value(f, FACT_CORES_AFFINITY, &cpus);
-	return answer_or(a, answer_and(rule_at_least(f, FACT_CORES_AFFINITY, 0, o),
-				       rule_at_least(f, FACT_CORES_USED, full_least * cpus, o)));
+	if (!fact_value(f, FACT_CORES_AFFINITY, &cpus))
+		return rule_at_least(f, FACT_CORES_AFFINITY, 0, o);
+	return answer_or(a, rule_at_least(f, FACT_CORES_USED, full_least * cpus, o));
 }
 
 /* Computing, in a framework that has a use for GPUs, is what it does, and there is one to be had. */
