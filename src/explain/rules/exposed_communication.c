@@ -6,7 +6,8 @@
  * ranks that are late in turn that is too much, and only their steps tell how much.
  *
  * Gain: a part of the exchange can run beside the computing (buckets), be smaller (16 bits) or rarer
- * (accumulation).
+ * (accumulation). Ranks that exchange on the CPU wait for their device first; where they exchange more rarely, host and
+ * device work beside each other in the steps between, down to what the longer of both has to do.
  */
 #include "explain/loading.h"
 
@@ -18,6 +19,7 @@
 
 static const double sure_least = 1.1; /* times as fast */
 static const double transfer_least = 0.05, device_least = 0.05;
+static const double before_least = 0.1; /* of its time: waiting for the device, whose result is to be exchanged */
 
 static const struct {
 	const char *library, *fix, *edit;
@@ -69,6 +71,29 @@ static enum answer is_seen(const struct facts *f, struct opinion *o)
 	return answer_and(ranks, comm);
 }
 
+/* What a second takes when host and device no longer wait for each other: the longer of both. */
+static double beside(const struct facts *f, enum loading_case c)
+{
+	double host = fact_or(f, FACT_TIME_RUNNING, 1) + fact_or(f, FACT_TIME_QUEUED, 0) +
+		      fact_or(f, FACT_TIME_DATA_WAIT, 0);
+
+	if (fact_or(f, FACT_TIME_GPU_WAIT, 0) < before_least ||
+	    fact_or(f, FACT_GPU_BUSY, 0) < before_least)
+		return 1;
+	return fmax(fmax(host, loading_gpu_floor(f, c)), loading_least_left);
+}
+
+static void gain(struct finding *x, const struct facts *f, const struct fact *t)
+{
+	double best = fmax(1 - t->high, loading_least_left), likely = 1 - 0.8 * t->value;
+
+	/* some cures do both, some only the first: half way, as a ratio */
+	best = fmin(best, beside(f, LOADING_BEST));
+	likely = fmin(likely, sqrt(likely * beside(f, LOADING_LIKELY)));
+	rule_gain_of_time(x, best, likely, 1 - 0.2 * t->low);
+	snprintf(x->then, sizeof(x->then), "the work of the ranks");
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -96,9 +121,7 @@ static enum answer check(const struct facts *f, struct opinion *o)
 				"their steps are not known");
 	rule_because(x, f, FACT_RANKS, "%.0f ranks here", f->v[FACT_RANKS].value);
 	fix(x, f);
-	rule_gain_of_time(x, fmax(1 - t->high, loading_least_left), 1 - 0.8 * t->value,
-			  1 - 0.2 * t->low);
-	snprintf(x->then, sizeof(x->then), "the work of the ranks");
+	gain(x, f, t);
 	/* a tenth that may as well be nothing is worth a word, not an alarm */
 	x->note = x->speedup < sure_least && x->low < 1.01;
 	x->confidence = f->v[FACT_RANKS_DATA_UNEVEN].known ? 0.7 : 0.55;
