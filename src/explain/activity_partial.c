@@ -5,6 +5,7 @@
  * the call of a function from a line; where nearly all that was seen below that call is one thing, this is, too.
  */
 #include "explain/activity_part.h"
+#include "explain/ledger/topics.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ static const double same_least = 0.9;
 
 /* What was seen below one call. */
 struct call {
-	double seconds[TIME_STATES], all;
+	double seconds[TIME_STATES], about[TOPICS], all;
 	uint32_t samples;
 	const struct act_row *longest; /* of all: an example of them */
 };
@@ -50,6 +51,8 @@ static bool add(struct calls *c, uint64_t key, const struct act_row *r)
 	}
 	x = &c->v.v[at - 1];
 	x->seconds[r->state] += r->seconds;
+	for (int i = 0; i < TOPICS; i++)
+		x->about[i] += r->topics & TOPIC_BIT(i) ? r->seconds : 0;
 	x->all += r->seconds;
 	x->samples += r->count;
 	if (!x->longest || r->seconds > x->longest->seconds)
@@ -85,6 +88,15 @@ static bool note_calls(const struct activity *a, const struct act_thread *t, str
 	return true;
 }
 
+static uint32_t topics_of(const struct call *x)
+{
+	uint32_t topics = 0;
+
+	for (int i = 0; i < TOPICS; i++)
+		topics |= x->about[i] >= same_least * x->all ? TOPIC_BIT(i) : 0;
+	return topics;
+}
+
 void rows_of_calls(struct activity *a, const struct act_thread *t)
 {
 	struct calls c = { 0 };
@@ -102,6 +114,7 @@ void rows_of_calls(struct activity *a, const struct act_thread *t)
 		if (x->samples < seen_least || x->seconds[x->longest->state] < same_least * x->all)
 			continue;
 		r->unknown = false;
+		r->topics |= topics_of(x);
 		r->state = x->longest->state;
 		r->phase = x->longest->phase;
 		r->matched = x->longest->matched;

@@ -41,6 +41,8 @@ void loading_because_cores(struct finding *x, const struct facts *f);
  * that is busy for 0.7 s of a second is so for 0.7 s, and CPU time must be had from somewhere. `more`:
  * processes that are to be started for it. */
 double loading_floor(const struct facts *f, enum loading_case c, double more);
+/* The cores' part of it. */
+double loading_cores_floor(const struct facts *f, enum loading_case c, double more);
 /* "GPU-bound", "the cores it may use", or `otherwise`: what holds it once a second takes `then`. */
 const char *loading_then(const struct facts *f, double then, double more, const char *otherwise);
 /* Wall time of the training thread for a second it runs: it is queued for a CPU as often as it wants
@@ -74,6 +76,8 @@ double loading_stage_faster(const struct facts *f, enum loading_case c, double s
 /* Is somebody held up by the loading? It waits for workers 5 % of its time, or loads 5 % of it itself,
  * and the GPU is not busy meanwhile. */
 enum answer loading_holds_up(const struct facts *f, struct opinion *o);
+/* That, or: is it queued for a CPU that its workers have? */
+enum answer loading_in_the_way(const struct facts *f, struct opinion *o);
 /* Evidence of who is held up and for how long. */
 void loading_because_held_up(struct finding *x, const struct facts *f);
 /* The loading as a what-if of pipeline.h, in shares of the present time of a step; false: too little is

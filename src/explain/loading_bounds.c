@@ -76,6 +76,15 @@ void loading_because_cores(struct finding *x, const struct facts *f)
 		    num_cores(f->v[FACT_CORES_SPINNING].value, a, sizeof(a)));
 }
 
+/* Who yields while it looks for work lets everybody through. */
+static double given_up(const struct facts *f, enum loading_case c)
+{
+	double spun = loading_cores_spinning(f);
+	double yields = c == LOADING_WORST ? 0 : fmin(spun, fact_or(f, FACT_CORES_YIELDED, 0));
+
+	return yields + turn[c] * (spun - yields);
+}
+
 /* The cores nobody uses; what helping threads spin away they give up to whoever needs it. On a full machine a
  * further process gets its turn all the same: as the training thread does, which has a CPU for a part of the time
  * it wants one. */
@@ -88,8 +97,12 @@ static double cores_floor(const struct facts *f, enum loading_case c, double mor
 	    !fact_value(f, FACT_CORES_ALLOWED, &allowed) || used <= 0)
 		return 0;
 	unused = fmax(unused, fmin(allowed - used, turn[c] * more * share));
-	return (used - fmin(used, turn[c] * loading_cores_spinning(f))) / (used + unused) *
-	       strain[c];
+	return (used - fmin(used, given_up(f, c))) / (used + unused) * strain[c];
+}
+
+double loading_cores_floor(const struct facts *f, enum loading_case c, double more)
+{
+	return fmin(1, fmax(loading_least_left, cores_floor(f, c, more)));
 }
 
 double loading_floor(const struct facts *f, enum loading_case c, double more)

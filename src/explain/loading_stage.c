@@ -143,6 +143,11 @@ enum answer loading_holds_up(const struct facts *f, struct opinion *o)
 			  answer_not(rule_at_least(f, FACT_GPU_BUSY, loading_gpu_busy, o)));
 }
 
+enum answer loading_in_the_way(const struct facts *f, struct opinion *o)
+{
+	return answer_or(loading_holds_up(f, o), crowded_out(f, o));
+}
+
 void loading_because_held_up(struct finding *x, const struct facts *f)
 {
 	struct opinion unused = { 0 };
@@ -243,7 +248,7 @@ enum answer loading_stage_check(const struct loading_stage *g, const struct fact
 	double stretch = loading_wall_per_cpu(f);
 	enum answer a = rule_at_least(f, g->share, g->least, o);
 
-	a = answer_and(a, answer_or(loading_holds_up(f, o), crowded_out(f, o)));
+	a = answer_and(a, loading_in_the_way(f, o));
 	if (a == ANSWER_YES)
 		a = loading_is_for_training(f, o);
 	if (a == ANSWER_YES)

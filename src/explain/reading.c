@@ -61,7 +61,7 @@ static bool is_mapped(const struct facts *f)
 enum answer reading_small_files(const struct facts *f, struct opinion *o)
 {
 	enum answer a =
-	    answer_and(rule_at_least(f, FACT_LOAD_FILES, files_least, o), loading_holds_up(f, o));
+	    answer_and(rule_at_least(f, FACT_LOAD_FILES, files_least, o), loading_in_the_way(f, o));
 	enum answer tiny = reading_fetches(f, o);
 
 	if (a == ANSWER_YES)
@@ -87,6 +87,7 @@ bool reading_has_a_name(const struct facts *f)
 /* What a second takes when `left` of that share of the time of loading is left. Waiting goes first. */
 static double then(const struct facts *f, enum loading_case c, double share, double left)
 {
+	struct opinion unused = { 0 };
 	double now, after, spared;
 	struct pipeline p;
 
@@ -98,8 +99,12 @@ static double then(const struct facts *f, enum loading_case c, double share, dou
 	p.make_wait = fmax(0, p.make_wait - spared);
 	after = pipeline_step(&p);
 	/* what the training loads itself is spared, and what it is queued for the sake of it: nothing else */
-	return fmax(loading_played(f, c, now, after),
-		    p.workers ? 0 : 1 - spared * loading_wall_per_cpu(f));
+	if (!p.workers)
+		return fmax(loading_played(f, c, now, after), 1 - spared * loading_wall_per_cpu(f));
+	/* a CPU that it waits for is no part of what was played */
+	if (loading_holds_up(f, &unused) != ANSWER_YES)
+		return loading_stage_faster(f, c, share, 1 / fmax(left, 1e-6), 1);
+	return loading_played(f, c, now, after);
 }
 
 void reading_gain(struct finding *x, const struct facts *f, double share, const double left[3])

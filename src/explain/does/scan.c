@@ -43,7 +43,9 @@ enum sign {
 	SIGN_EACH = 1 << 21,    /* goes over words within a statement */
 	SIGN_WORDS = 1 << 22,   /* takes text apart into words: no lists of numbers with commas */
 	SIGN_IDS = 1 << 23,     /* names numbers of things */
-	SIGN_STRETCH = 1 << 24  /* looks a stretch of a text up */
+	SIGN_STRETCH = 1 << 24, /* looks a stretch of a text up */
+	SIGN_ASKS = 1 << 25,    /* the model is set to be asked only */
+	SIGN_LESSONS = 1 << 26  /* what was played is kept to be learned from */
 };
 
 static const struct {
@@ -56,6 +58,9 @@ static const struct {
 		       "scaler.step(|trainer.step(|"
 		       "apply_gradients(|autograd.record(" },
 	{ SIGN_NO_GRAD, "no_grad(|inference_mode(|set_grad_enabled(False|.eval()|stop_gradient(" },
+	{ SIGN_ASKS, ".eval()" },
+	{ SIGN_LESSONS, ".append((|.push(|.store(|.put(|remember(|log_prob|replay|rollout.add(|"
+			"buffer.add(|memory.add(" },
 	{ SIGN_CHANGES, ".mul_(|.add_(|.copy_(|.lerp_(|.sub_(|.div_(|.fill_(|.zero_(|.clamp_(|."
 			"data =|.data.|.requires_grad" },
 	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
@@ -305,6 +310,14 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 	if ((k->head ||
 	     (def && k->signs & SIGN_NO_GRAD && k->signs & (SIGN_TALLIES | SIGN_GIVES))) &&
 	    has(k, SIGN_LOOPS, no_test) && !k->yields) {
+		*ret = DOES_EVALUATE;
+		return true;
+	}
+	/* how often it wins: it plays, and keeps nothing of it */
+	if (def &&
+	    has(k, SIGN_ASKS | SIGN_PLAYS | SIGN_LOOPS | SIGN_GIVES,
+		SIGN_LEARNS | SIGN_CHANGES | SIGN_LESSONS) &&
+	    !k->yields) {
 		*ret = DOES_EVALUATE;
 		return true;
 	}

@@ -53,7 +53,8 @@ struct helpers {
 	double yield;  /* seconds of run: of those that yield while they look for work */
 	bool openmp;   /* some are a runtime's that does not */
 	double spins, works,
-	    samples; /* seconds of samples with a known native function; their number */
+	    samples;     /* seconds of samples with a known native function; their number */
+	double nameless; /* the same, somewhere in OpenBLAS */
 };
 
 static bool is_openmp(const struct place *p)
@@ -67,8 +68,7 @@ static bool is_openmp(const struct place *p)
 	return false;
 }
 
-/* "sched_yield", or what an OpenMP runtime does itself: it looks for work. What of OpenBLAS has no symbol may be
- * either. */
+/* "sched_yield", or what an OpenMP runtime does itself: it looks for work. */
 static bool is_spin(const struct place *p)
 {
 	return is_openmp(p) || strcmp(p->function, "sched_yield") == 0 ||
@@ -117,9 +117,9 @@ static void add_helper(struct helpers *h, const struct activity *a, const struct
 			h->spins += r->seconds;
 		else if (p->function[0])
 			h->works += r->seconds;
-		else
-			continue;
-		h->samples += r->count;
+		else if (strstr(p->file, "openblas"))
+			h->nameless += r->seconds;
+		h->samples += p->function[0] ? r->count : 0;
 	}
 }
 
@@ -145,6 +145,15 @@ static double asks(const struct activity *a, const struct act_thread *t, bool ma
 				  (python ? fmax(0, t->unaccounted) : 0));
 }
 
+/* The loop in which a thread of OpenBLAS waits has no symbol, and half of that waiting is in it, the other half in the kernel's
+ * sched_yield() (125 samples to 120 of a helper with hardly any work). What is above that may be anything. */
+static double spins_of(const struct helpers *h)
+{
+	double spins = h->spins + fmin(h->nameless, h->spins), all = spins + h->works;
+
+	return all > 0 ? spins / all : 0;
+}
+
 struct spun {
 	double likely, least; /* seconds */
 	double yields;        /* of the likely ones */
@@ -168,7 +177,7 @@ static struct spun spun_in(const struct activity *a, const struct act_thread *ma
 	/* Who asks works along: there is a core less for those who help. */
 	most = isfinite(allowed) ? fmax(1, allowed - 1) : h.n;
 	spun = fmax(0, h.run - fmin(h.n, most) * asked);
-	seen = h.samples >= NATIVE_LEAST ? h.run * h.spins / (h.spins + h.works) : 0;
+	seen = h.samples >= NATIVE_LEAST ? h.run * spins_of(&h) : 0;
 	spun = spun >= cores_least * main->alive ? spun : 0;
 	seen = fmax(spun, seen);
 	seen = seen >= cores_least * main->alive ? seen : 0;

@@ -354,6 +354,16 @@ bool line_teaches(const char *text)
 	       (line_descends(text) && is_called_so(text, update_at(text)));
 }
 
+/* "self.w1 -= self.rate * (x.T @ gh)": a weight, a rate, and what of the product of two matrices goes down. */
+static bool lessens_by_product(const char *text, const char *at)
+{
+	size_t n;
+	const char *name = line_updated(text, &n);
+
+	return *at == '-' && is_weight(name, n) && line_names_rate(at) &&
+	       (strstr(at, ".T @ ") || strstr(at, ".T.dot("));
+}
+
 bool line_teaches_surely(const char *text)
 {
 	const char *at = update_at(text), *what;
@@ -363,7 +373,8 @@ bool line_teaches_surely(const char *text)
 	if (!at || !line_teaches(text))
 		return false;
 	what = behind_rate(at + 2);
-	return begins_with_rate(at + 2) || (what && names_gradient(what) == 1);
+	return begins_with_rate(at + 2) || (what && names_gradient(what) == 1) ||
+	       lessens_by_product(text, at);
 }
 
 bool line_has_tensors(const char *text)

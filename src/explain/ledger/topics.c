@@ -22,7 +22,6 @@ const struct topic_rule topic_rules[] = {
 	{ TOPIC_DECODE, PHASE_BY_FRAME, "wave.py|matplotlib/image.py", "readframes|imread|open" },
 	{ TOPIC_DECODE, PHASE_BY_LINE, "", "imread(|imdecode(|Image.open(|decode_jpeg(|decode_image(|decode_png(|wavfile.read(|.decode_frame(" },
 	{ TOPIC_DECODE, PHASE_BY_NATIVE, "libjpeg|libturbojpeg|libpng|libwebp|libtiff|libopenjp2|libavcodec|libswscale|libsndfile|libopencv_imgcodecs|libgif|libheif|libFLAC|libvorbis|libmpg123|libmp3lame", "" },
-	{ TOPIC_DECODE, PHASE_BY_NATIVE, "_imaging", "" },
 
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/tokenization_utils.py|transformers/tokenization_utils_base.py|transformers/tokenization_utils_fast.py|tokenizers/|sentencepiece/|tiktoken/|spacy/|nltk/tokenize/|torchtext/data/|sacremoses/|youtokentome/", "" },
 	{ TOPIC_TOKENIZE, PHASE_BY_FRAME, "transformers/", "_tokenize|_batch_encode_plus|_encode_plus|batch_encode_plus|convert_tokens_to_ids|_call_one|tokenize" },

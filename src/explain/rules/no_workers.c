@@ -50,8 +50,9 @@ static double then(const struct facts *f, double p, double k, struct cost c)
 	double hand = fact_or(f, FACT_LOADER_FRAMEWORK, 0) >= 1 ? 0 : p;
 	double taking = c.training * p + by_hand[c.c].training * hand;
 	double side = fmax(1 - p + taking, c.worker * p / k);
+	double cores = loading_cores_floor(f, c.c, k) * (1 + by_hand[c.c].cores * hand);
 
-	return fmin(1, fmax(side, loading_floor(f, c.c, k) * (1 + by_hand[c.c].cores * hand)));
+	return fmin(1, fmax(fmax(side, cores), loading_gpu_floor(f, c.c)));
 }
 
 /* As many as keep up with the training, and two at least so that no batch is waited for alone; if the

@@ -14,6 +14,7 @@
 #include "explain/loading.h"
 
 #include "base/num.h"
+#include "explain/reading.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,8 +75,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 					   "is known from native stacks only (level L3)");
 	if (a != ANSWER_YES)
 		return a;
-	/* That has a name and a fix of its own. */
+	/* That has a name and a fix of its own; so has a loop that mostly opens files. */
 	a = answer_not(rule_at_least(f, FACT_LOAD_TOKENIZE, fmax(0.3, 0.7 * py->value), o));
+	a = answer_and(a, answer_not(answer_and(rule_at_least(f, FACT_LOAD_FILES, py->value, o),
+						reading_small_files(f, o))));
 	a = answer_and(a, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0, o),
 				     rule_at_least(f, FACT_LOADER_WORKERS, 0, o)));
 	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));
