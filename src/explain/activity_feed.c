@@ -15,6 +15,7 @@
  */
 #include "explain/activity_part.h"
 
+#include "explain/does/held.h"
 #include "explain/ledger/arithmetic.h"
 
 #include <ctype.h>
@@ -332,26 +333,16 @@ static bool is_argument(const char *text, const char *function)
 	return false;
 }
 
-/* "net.fit(encode(x), y)" calls something for an argument, and not this function for the whole: whatever it is called there
- * (`encode = encode_planes`), it makes the argument. */
+/* "net.fit(encode(x), y)" trains with what something makes for an argument: whatever that is called there
+ * (`encode = encode_planes`), this function makes it, unless it is the one that trains. */
 static bool is_nameless_argument(const char *text, const char *function)
 {
-	const char *name = plain_name(function);
-	size_t n = strlen(name);
-	bool inner = false;
-	int open = 0;
+	const char *name = plain_name(function), *open = strchr(text, '(');
+	const char *in = open ? strchr(open + 1, '(') : NULL;
+	struct span s = { text, strlen(text) };
 
-	for (const char *p = text; *p; p++) {
-		bool calls = *p == '(' && p > text && is_name(p[-1]);
-
-		inner |= calls && open > 0;
-		if (calls && open == 0 && (size_t)(p - text) >= n && strncmp(p - n, name, n) == 0 &&
-		    (p - n == text || !is_name(p[-(ptrdiff_t)n - 1])))
-			return false;
-		open += *p == '(';
-		open -= *p == ')';
-	}
-	return inner;
+	return in && is_name(in[-1]) && name[0] != '_' && name[0] != '<' &&
+	       text_calls_training(s) && !line_names(text, name, strlen(name));
 }
 
 /* Of all lines of a function: does it have next to nothing of the framework? */

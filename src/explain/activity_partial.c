@@ -51,8 +51,8 @@ static bool add(struct calls *c, uint64_t key, const struct act_row *r)
 	}
 	x = &c->v.v[at - 1];
 	x->seconds[r->state] += r->seconds;
-	for (int i = 0; i < TOPICS; i++)
-		x->about[i] += r->topics & TOPIC_BIT(i) ? r->seconds : 0;
+	for (uint32_t left = r->topics; left; left &= left - 1)
+		x->about[__builtin_ctz(left)] += r->seconds;
 	x->all += r->seconds;
 	x->samples += r->count;
 	if (!x->longest || r->seconds > x->longest->seconds)

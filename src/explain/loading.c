@@ -118,7 +118,7 @@ bool loading_restarts(const struct facts *f)
 		   start_most;
 }
 
-static const double crew_least = 1.5, spare_least = 0.3, few_least = 0.5, many_least = 10;
+static const double crew_least = 1.5, spare_least = 0.3, few_least = 0.5, many_least = 6;
 
 bool loading_waits_for_starts(const struct facts *f)
 {

@@ -87,24 +87,27 @@ bool reading_has_a_name(const struct facts *f)
 /* What a second takes when `left` of that share of the time of loading is left. Waiting goes first. */
 static double then(const struct facts *f, enum loading_case c, double share, double left)
 {
+	double now, after, spared, cpu, played;
 	struct opinion unused = { 0 };
-	double now, after, spared;
 	struct pipeline p;
 
 	if (!loading_pipeline(f, c, &p))
 		return 1;
 	now = pipeline_step(&p);
+	cpu = p.make_cpu;
 	spared = (1 - left) * fmin(1, share) * (p.make_cpu + p.make_wait);
 	p.make_cpu = fmax(0, p.make_cpu - fmax(0, spared - p.make_wait));
 	p.make_wait = fmax(0, p.make_wait - spared);
 	after = pipeline_step(&p);
+	played = loading_played(f, c, now, after);
 	/* what the training loads itself is spared, and what it is queued for the sake of it: nothing else */
 	if (!p.workers)
-		return fmax(loading_played(f, c, now, after), 1 - spared * loading_wall_per_cpu(f));
+		return fmax(played, 1 - spared * loading_wall_per_cpu(f));
 	/* a CPU that it waits for is no part of what was played */
-	if (loading_holds_up(f, &unused) != ANSWER_YES)
-		return loading_stage_faster(f, c, share, 1 / fmax(left, 1e-6), 1);
-	return loading_played(f, c, now, after);
+	if (loading_in_the_way(f, &unused) == ANSWER_YES && cpu > 0)
+		played =
+		    fmin(played, loading_stage_faster(f, c, 1 - p.make_cpu / cpu, INFINITY, 1));
+	return played;
 }
 
 void reading_gain(struct finding *x, const struct facts *f, double share, const double left[3])

@@ -38,9 +38,9 @@ enum does_what {
 		     * without a framework */
 	DOES_ELEMENTS, /* goes over arrays one element at a time */
 	/* single statements, where something is to be changed */
-	DOES_LOADER,  /* makes a loader: DataLoader(data, num_workers=2) */
-	DOES_POOL,    /* makes a pool of workers */
-	DOES_STARTS,  /* starts a process or a thread of its own */
+	DOES_LOADER, /* makes a loader: DataLoader(data, num_workers=2) */
+	DOES_POOL,   /* makes a pool of workers */
+	DOES_STARTS, /* starts a process or a thread of its own, also by another name: make(target=f, args=(k,)) */
 	DOES_THREADS, /* says how many threads libraries may use */
 	DOES_DEVICE,  /* chooses a device: torch.device("cuda:0"), jax.devices()[0] */
 	DOES_WATCH,   /* computes what nobody learns from, in a loop that learns */

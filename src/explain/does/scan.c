@@ -59,8 +59,8 @@ static const struct {
 		       "apply_gradients(|autograd.record(" },
 	{ SIGN_NO_GRAD, "no_grad(|inference_mode(|set_grad_enabled(False|.eval()|stop_gradient(" },
 	{ SIGN_ASKS, ".eval()" },
-	{ SIGN_LESSONS, ".append((|.push(|.store(|.put(|remember(|log_prob|replay|rollout.add(|"
-			"buffer.add(|memory.add(" },
+	{ SIGN_LESSONS, ".append(|.add(|.insert(|.extend(|.push(|.store(|.put(|remember(|log_prob|"
+			"+= [|+= ((|] = " },
 	{ SIGN_CHANGES, ".mul_(|.add_(|.copy_(|.lerp_(|.sub_(|.div_(|.fill_(|.zero_(|.clamp_(|."
 			"data =|.data.|.requires_grad" },
 	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
@@ -397,7 +397,7 @@ static bool calls(struct span s, const char *name)
 }
 
 /* Where workers, threads and devices come from, DOES_WHATS: nowhere here. Names of variables of the environment are strings. */
-static enum does_what made_by(struct span s, struct span raw)
+static enum does_what made_by(struct span s, struct span raw, bool crews)
 {
 	if (span_has(s, "DataLoader("))
 		return DOES_LOADER;
@@ -406,17 +406,19 @@ static enum does_what made_by(struct span s, struct span raw)
 	if ((calls(s, "Process(") || calls(s, "Thread(")) && span_has(s, "target"))
 		return DOES_STARTS;
 	/* `make = Thread if light else Process` ... `make(target=fill, args=(k,), daemon=True)` */
-	if (calls(s, "target=") && (calls(s, "args=") || calls(s, "daemon=")))
+	if (crews && calls(s, "target=") && !span_has(s, "target==") && span_has(s, "args=("))
 		return DOES_STARTS;
 	if (span_has_any(s, "set_num_threads(|setNumThreads(|threadpool_limits(") ||
 	    (span_has_any(s, "environ|putenv(") &&
 	     span_has_any(raw, "OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS")))
 		return DOES_THREADS;
+	/* jax.devices("cpu") */
+	if (span_has_any(raw, "\"cpu|'cpu|CPU:") && !span_has_any(raw, "cuda|gpu|GPU"))
+		return DOES_WHATS;
 	if (calls(s, "Device(") || calls(s, "jax.devices(") || calls(s, "mx.gpu(") ||
 	    calls(s, "set_device(") || span_has(s, ".cuda(") ||
-	    (span_has_any(s, "device(|device =|device=|.to(") &&
-	     span_has_any(raw, "\"cuda|'cuda|GPU:")) ||
-	    (span_has(s, "add_argument(") && span_has_any(raw, "'--device|\"--device|--gpu")))
+	    (span_has_any(s, "device(|device = |device=|.to(") &&
+	     span_has_any(raw, "\"cuda|'cuda|GPU:")))
 		return DOES_DEVICE;
 	return DOES_WHATS;
 }
@@ -424,6 +426,8 @@ static enum does_what made_by(struct span s, struct span raw)
 /* What is made for asking only is none of the training's. */
 static void tell_makers(struct scanner *x)
 {
+	struct span all = { x->raw, x->n };
+	bool crews = span_has_any(all, "Process|Thread");
 	bool chosen = false; /* a device: what follows goes to the same */
 
 	for (size_t i = 0; i < x->s.statements.n && x->found < DOES_OF_FILE; i++) {
@@ -434,9 +438,10 @@ static void tell_makers(struct scanner *x)
 		if (!py_look(&x->s, 2 * t->n))
 			return;
 		if (span_begins(s, "class ") || span_begins(s, "def ") ||
-		    span_begins(s, "import ") || span_begins(s, "from "))
+		    span_begins(s, "async def ") || span_begins(s, "import ") ||
+		    span_begins(s, "from "))
 			continue;
-		what = made_by(s, raw_of(x, t));
+		what = made_by(s, raw_of(x, t), crews);
 		if (what == DOES_WHATS || (what == DOES_DEVICE && chosen) ||
 		    text_names_held_out(s.p, s.n))
 			continue;

@@ -125,15 +125,22 @@ static bool runs_own_line(const struct stack_book *b, const struct act_row *r)
 	       (r->leaf == r->place || (is_small_module(leaf) && only_small_below(b, r)));
 }
 
-/* "row.extend(a * x for x in part)": what the interpreter grows and copies for elements is the C library's as well, and none of a
- * long call. */
+/* "row.extend(a * x for x in part)": room for elements is found in the C library, and that is no long call. */
 static bool tells_nothing(const struct stack_book *b, const struct act_row *r,
 			  const struct place *native)
 {
+	static const char *const room[] = { "malloc", "calloc",  "realloc", "free",
+					    "cfree",  "__libc_", "_int_" };
 	const struct place *line = stack_book_find_place(b, r->place);
 
-	return native->file && strstr(native->file, "/libc.so") && line && line->source &&
-	       strstr(line->source, " for ") && strstr(line->source, " in ");
+	if (!native->file || !native->function ||
+	    !(strstr(native->file, "/libc.so") || strstr(native->file, "/libc-2.")) || !line ||
+	    !line->source || !strstr(line->source, " for ") || !strstr(line->source, " in "))
+		return false;
+	for (size_t i = 0; i < sizeof(room) / sizeof(room[0]); i++)
+		if (strncmp(native->function, room[i], strlen(room[i])) == 0)
+			return true;
+	return false;
 }
 
 static void add_leaf(struct leaves *l, const struct stack_book *b, const struct act_row *r)
@@ -174,20 +181,27 @@ static bool over_elements(const struct load *l, const struct place *line)
 	return false;
 }
 
-/* Of a line whose comprehension runs, the part that does: "np.array([f(x) for x in row])" calls f then. */
+/* Of a line whose only comprehension runs, all that does for each element: not what is done with the whole, and not what is gone
+ * through first. "np.array([f(x) for x in np.sort(row) if ok(x)])" calls f and ok then. */
 static bool may_call_into_c(const struct place *line)
 {
-	const char *at = line->source ? strstr(line->source, " for ") : NULL, *p = at;
+	const char *text = line->source, *at = text ? strstr(text, " for ") : NULL, *p = at;
+	const char *in, *next;
 	char each[256];
 	int depth = 1;
 
 	if (!at || !line->function || !strstr(line->function, "comp>"))
-		return line->source && calls_into_c(line->source);
-	while (p > line->source && depth > 0) {
+		return text && calls_into_c(text);
+	while (p > text && depth > 0) {
 		p--;
 		depth += *p == ')' || *p == ']' || *p == '}';
 		depth -= *p == '(' || *p == '[' || *p == '{';
 	}
+	/* further loops and conditions: rarely there, and then all of the line counts */
+	in = strstr(at, " in ");
+	next = in ? strpbrk(in + 4, "])}") : NULL;
+	if (!next || strstr(in, " for ") || strstr(in, " if ") || (size_t)(at - p) >= sizeof(each))
+		return calls_into_c(text);
 	snprintf(each, sizeof(each), "%.*s", (int)(at - p), p);
 	return calls_into_c(each);
 }

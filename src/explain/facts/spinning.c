@@ -149,8 +149,12 @@ static double asks(const struct activity *a, const struct act_thread *t, bool ma
  * sched_yield() (125 samples to 120 of a helper with hardly any work). What is above that may be anything. */
 static double spins_of(const struct helpers *h)
 {
-	double spins = h->spins + fmin(h->nameless, h->spins), all = spins + h->works;
+	double spins = h->spins, all = h->spins + h->works;
 
+	if (!h->openmp) {
+		spins += fmin(h->nameless, h->spins);
+		all += h->nameless;
+	}
 	return all > 0 ? spins / all : 0;
 }
 

@@ -360,8 +360,9 @@ static bool lessens_by_product(const char *text, const char *at)
 	size_t n;
 	const char *name = line_updated(text, &n);
 
-	return *at == '-' && is_weight(name, n) && line_names_rate(at) &&
-	       (strstr(at, ".T @ ") || strstr(at, ".T.dot("));
+	/* "b_pos" is a bias or a body */
+	return *at == '-' && is_weight(name, n) && (n == 1 || name[1] != '_') &&
+	       line_names_rate(at) && (strstr(at, ".T @ ") || strstr(at, ".T.dot("));
 }
 
 bool line_teaches_surely(const char *text)

@@ -19,7 +19,8 @@
 
 static const double sure_least = 1.1; /* times as fast */
 static const double transfer_least = 0.05, device_least = 0.05;
-static const double before_least = 0.1; /* of its time: waiting for the device, whose result is to be exchanged */
+static const double before_least =
+    0.1; /* of its time: waiting for the device, whose result is to be exchanged */
 
 static const struct {
 	const char *library, *fix, *edit;
@@ -71,25 +72,29 @@ static enum answer is_seen(const struct facts *f, struct opinion *o)
 	return answer_and(ranks, comm);
 }
 
-/* What a second takes when host and device no longer wait for each other: the longer of both. */
+/* What a second takes when host and device no longer wait for each other: the longer of both. Collectives that stacks show are
+ * on the host, so what they exchange has to be waited for before. */
 static double beside(const struct facts *f, enum loading_case c)
 {
-	double host = fact_or(f, FACT_TIME_RUNNING, 1) + fact_or(f, FACT_TIME_QUEUED, 0) +
-		      fact_or(f, FACT_TIME_DATA_WAIT, 0);
+	double device, comm;
 
-	if (fact_or(f, FACT_TIME_GPU_WAIT, 0) < before_least ||
+	if (!fact_value(f, FACT_TIME_GPU_WAIT, &device) ||
+	    !fact_value(f, FACT_TIME_COMM_WAIT, &comm) || device < before_least ||
 	    fact_or(f, FACT_GPU_BUSY, 0) < before_least)
 		return 1;
-	return fmax(fmax(host, loading_gpu_floor(f, c)), loading_least_left);
+	return fmax(fmax(1 - device - comm, loading_gpu_floor(f, c)), loading_least_left);
 }
 
 static void gain(struct finding *x, const struct facts *f, const struct fact *t)
 {
 	double best = fmax(1 - t->high, loading_least_left), likely = 1 - 0.8 * t->value;
 
-	/* some cures do both, some only the first: half way, as a ratio */
-	best = fmin(best, beside(f, LOADING_BEST));
-	likely = fmin(likely, sqrt(likely * beside(f, LOADING_LIKELY)));
+	/* a tenth that may as well be nothing is worth a word, not an alarm */
+	x->note = 1 / likely < sure_least && 0.2 * t->low < 0.01;
+	/* Some cures do both, some only the first: half way, as a ratio. What else is waited for the device for (.item()) stays, and
+	 * the less is exchanged the more of the waiting may be that. */
+	best = fmin(best, fmax(beside(f, LOADING_BEST), 1 - 2 * t->value));
+	likely = fmin(likely, fmax(sqrt(likely * beside(f, LOADING_LIKELY)), 1 - 1.5 * t->value));
 	rule_gain_of_time(x, best, likely, 1 - 0.2 * t->low);
 	snprintf(x->then, sizeof(x->then), "the work of the ranks");
 }
@@ -122,8 +127,6 @@ static enum answer check(const struct facts *f, struct opinion *o)
 	rule_because(x, f, FACT_RANKS, "%.0f ranks here", f->v[FACT_RANKS].value);
 	fix(x, f);
 	gain(x, f, t);
-	/* a tenth that may as well be nothing is worth a word, not an alarm */
-	x->note = x->speedup < sure_least && x->low < 1.01;
 	x->confidence = f->v[FACT_RANKS_DATA_UNEVEN].known ? 0.7 : 0.55;
 	return ANSWER_YES;
 }

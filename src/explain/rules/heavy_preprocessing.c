@@ -63,7 +63,8 @@ static enum answer cores_are_full(const struct facts *f, struct opinion *o)
 		return answer_and(rule_at_least(f, FACT_CORES_USED, 0, o),
 				  rule_at_least(f, FACT_CORES_ALLOWED, 0, o));
 	/* what helping threads burn while they wait for work is there for another worker */
-	used -= loading_cores_spinning(f);
+	if (f->v[FACT_CORES_SPINNING].known)
+		used -= f->v[FACT_CORES_SPINNING].low;
 	return answer_and(ready, used >= full_least * allowed ? ANSWER_YES : ANSWER_NO);
 }
 

@@ -61,7 +61,7 @@ static int workers_for(const struct facts *f, double p)
 {
 	double enough = fmax(2, ceil(likely.worker * p / fmax(1 - p, 0.02)));
 	/* What the training no longer does itself is free as well; a part of a core is worth a worker,
-	 * and loading_floor() sees to it that no more is promised than the cores can do. */
+	 * and loading_cores_floor() sees to it that no more is promised than they can do. */
 	double unused = fact_or(f, FACT_CORES_FREE, 0) + loading_cores_spinning(f);
 	double cores = ceil(unused + p - 0.1);
 

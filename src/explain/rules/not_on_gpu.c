@@ -9,7 +9,7 @@
  * also trainings that are kept from the cores by others or a limit, or that get data most of the time: a GPU is not what
  * they lack first. A program that imports a framework and means to use the CPU looks the same, so it is said with care,
  * and how much faster a GPU would be is not known. Whoever installed a build for the CPU often meant it: without a
- * runtime it is a note, unless the job was given a GPU.
+ * runtime it is a note, unless the job was given a GPU or a line of its own files chooses one.
  */
 #include "explain/rule.h"
 
@@ -23,6 +23,8 @@ static const double cores_least = 0.5;
 /* Without a runtime: share of the training thread's time in framework code, and seconds its threads wait for a
  * CPU for a second on one. */
 static const double dispatch_least = 0.5, delay_most = 0.2;
+/* With so much of it they are too many, and that comes first. */
+static const double far_delay = 1;
 /* Of the CPUs it may run on: with these in use its threads wait for each other, and neither for a quota nor for others. */
 static const double full_least = 0.85;
 
@@ -127,7 +129,8 @@ static enum answer has_the_cores(const struct facts *f, struct opinion *o)
 		return a;
 	if (!fact_value(f, FACT_CORES_AFFINITY, &cpus))
 		return rule_at_least(f, FACT_CORES_AFFINITY, 0, o);
-	return answer_or(a, rule_at_least(f, FACT_CORES_USED, full_least * cpus, o));
+	a = answer_or(a, rule_at_least(f, FACT_CORES_USED, full_least * cpus, o));
+	return answer_and(a, answer_not(rule_at_least(f, FACT_THREADS_DELAY, far_delay, o)));
 }
 
 /* Computing, in a framework that has a use for GPUs, is what it does, and there is one to be had. */

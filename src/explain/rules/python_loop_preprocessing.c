@@ -14,6 +14,7 @@
 #include "explain/loading.h"
 
 #include "base/num.h"
+#include "explain/place.h"
 #include "explain/reading.h"
 
 #include <math.h>
@@ -55,6 +56,14 @@ static void say(struct finding *x, const struct facts *f)
 		 "keep it");
 }
 
+static bool same_function(const struct facts *f, enum fact_id a, enum fact_id b)
+{
+	const struct place *p = f->book ? stack_book_find_place(f->book, f->v[a].place) : NULL;
+	const struct place *q = f->book ? stack_book_find_place(f->book, f->v[b].place) : NULL;
+
+	return p && q && place_function(p) == place_function(q);
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	struct finding *x = &o->finding;
@@ -77,8 +86,10 @@ static enum answer check(const struct facts *f, struct opinion *o)
 		return a;
 	/* That has a name and a fix of its own; so has a loop that mostly opens files. */
 	a = answer_not(rule_at_least(f, FACT_LOAD_TOKENIZE, fmax(0.3, 0.7 * py->value), o));
-	a = answer_and(a, answer_not(answer_and(rule_at_least(f, FACT_LOAD_FILES, py->value, o),
-						reading_small_files(f, o))));
+	if (same_function(f, FACT_LOAD_FILES, FACT_LOAD_PYTHON))
+		a = answer_and(
+		    a, answer_not(answer_and(rule_at_least(f, FACT_LOAD_FILES, py->value, o),
+					     reading_small_files(f, o))));
 	a = answer_and(a, answer_and(rule_at_least(f, FACT_GPU_BUSY, 0, o),
 				     rule_at_least(f, FACT_LOADER_WORKERS, 0, o)));
 	a = answer_and(a, rule_at_least(f, FACT_TIME_DATA_WAIT, 0, o));

@@ -5,7 +5,7 @@
  *
  * Not to be taken for it: a device that is busy all the time: there the wait only shows how long it works, and
  * without it the training would wait elsewhere; a device that is idle because the training waits for data, saves,
- * logs or the like. Data that the thread loads itself would overlap as well, but
+ * logs, evaluates or the like. Data that the thread loads itself would overlap as well, but
  * that has a cause of its own: only the rest of the idle time is promised here.
  *
  * Gain: what training thread and device do would overlap: the longer of both, instead of their sum. So not the
@@ -30,7 +30,7 @@ static const enum fact_id others[] = { FACT_TIME_DATA_WAIT, FACT_TIME_DATA_LOAD,
 				       FACT_TIME_COMM_WAIT, FACT_DOING_CHECKPOINT,
 				       FACT_DOING_LOG,      FACT_DOING_UPLOAD,
 				       FACT_DOING_COMPILE,  FACT_DOING_START_WORKERS,
-				       FACT_DOING_GC };
+				       FACT_DOING_GC,       FACT_DOING_EVALUATE };
 enum { OTHERS = sizeof(others) / sizeof(others[0]) };
 
 /* What of its time it is about one of these, at least. Only what excludes each other is added up: garbage is collected
@@ -44,6 +44,7 @@ static double about_others(const struct facts *f)
 	rest = fmax(rest, f->v[FACT_TIME_COMM_WAIT].value);
 	rest = fmax(rest, f->v[FACT_DOING_UPLOAD].value);
 	rest = fmax(rest, f->v[FACT_DOING_COMPILE].value);
+	rest = fmax(rest, f->v[FACT_DOING_EVALUATE].value);
 	return fmax(data + rest,
 		    fmax(f->v[FACT_DOING_START_WORKERS].value, f->v[FACT_DOING_GC].value));
 }

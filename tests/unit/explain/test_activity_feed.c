@@ -255,6 +255,7 @@ static void lessons(void **state)
 	assert_true(line_teaches_surely("w -= lr * (x.T @ d)"));
 	assert_true(line_teaches_surely("self.w1 -= self.rate * (x.T @ gh)"));
 	assert_false(line_teaches_surely("pos -= rate * (x.T @ v)"));
+	assert_false(line_teaches_surely("b_pos -= rate * (r.T @ v)"));
 	assert_false(line_teaches_surely("pos -= rate * v.dot(n)"));
 	assert_false(line_teaches_surely("interest += balance * rate"));
 }

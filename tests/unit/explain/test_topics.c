@@ -88,6 +88,16 @@ static void real_frames(void **state)
 	assert_int_equal(topics_match(&p, false), 0);
 	p = python("/usr/lib/python3/dist-packages/torch/serialization.py", "_save", "");
 	assert_int_equal(topics_match(&p, false), TOPIC_BIT(TOPIC_CHECKPOINT));
+	/* Pillow decodes, and does much else */
+	p = python("/usr/lib/python3/dist-packages/PIL/ImageFile.py", "ImageFile.load", "");
+	assert_int_equal(topics_match(&p, false), TOPIC_BIT(TOPIC_DECODE));
+	p = python("/usr/lib/python3/dist-packages/PIL/ImageFilter.py", "GaussianBlur.filter", "");
+	assert_int_equal(topics_match(&p, false), 0);
+	p = (struct place){ .kind = PLACE_NATIVE,
+			    .file = "/usr/lib/python3/dist-packages/PIL/_imaging.so",
+			    .function = "ImagingHorizontalBoxBlur",
+			    .source = "" };
+	assert_int_equal(topics_match(&p, false), 0);
 }
 
 int main(void)
