@@ -61,7 +61,8 @@ static const struct {
 	{ SIGN_ASKS, ".eval()" },
 	{ SIGN_LESSONS, ".append(|.add(|.insert(|.extend(|.push(|.store(|.put(|remember(|log_prob|"
 			"+= [|+= ((|] = " },
-	{ SIGN_CHANGES, ".mul_(|.add_(|.copy_(|.lerp_(|.sub_(|.div_(|.fill_(|.zero_(|.clamp_(|."
+	{ SIGN_CHANGES, ".index_add_(|.scatter_add_(|.mul_(|.add_(|.copy_(|.lerp_(|.sub_(|.div_(|."
+			"fill_(|.zero_(|.clamp_(|."
 			"data =|.data.|.requires_grad" },
 	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
 	{ SIGN_TALLIES,
@@ -326,7 +327,8 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		return true;
 	}
 	if (has(k, SIGN_TEACHES, SIGN_LEARNS) &&
-	    (def ? k->signs & SIGN_LOOPS || has(k, SIGN_MATRIX | SIGN_SURELY, 0)
+	    (def ? k->signs & SIGN_LOOPS || has(k, SIGN_MATRIX | SIGN_SURELY, 0) ||
+		       has(k, SIGN_CHANGES | SIGN_SURELY, 0)
 		 : x->s.blocks.v[b].kind == PY_LOOP)) {
 		*ret = DOES_TRAIN;
 		return true;

@@ -313,12 +313,28 @@ static const char *assigned(const char *text)
 	return NULL;
 }
 
+/* "weights.index_add_(0, rows, -lr * g)": a tensor, in place. NULL: none. */
+static const char *adds_in_place_at(const char *text)
+{
+	static const char *const calls[] = { ".index_add_(", ".scatter_add_(", ".add_(" };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		const char *at = strstr(text, calls[i]);
+
+		if (at && !memchr(text, '#', (size_t)(at - text)))
+			return at + strlen(calls[i]) - 1;
+	}
+	return NULL;
+}
+
 /* "w = w - lr * g", "v = mu * v - lr * g", "w = [a - lr * b for a, b in pairs]", "np.add.at(e, ids, -lr * d)" */
 static bool descends_by_name(const char *text)
 {
 	const char *at = adds_at(text);
-	bool adds = at != NULL;
+	bool adds;
 
+	at = at ? at : adds_in_place_at(text);
+	adds = at != NULL;
 	at = adds ? at : assigned(text);
 	for (const char *p = at; p && *p && !strchr("#'\"", *p); p++) {
 		const char *what = *p == '-' ? behind_rate(p + 1) : NULL;
@@ -394,6 +410,8 @@ bool line_has_tensors(const char *text)
 		" @ ",           ".mm(",
 		".matmul(",      ".softmax(",
 		".relu(",        ".backward(",
+		".index_add_(",  ".scatter_add_(",
+		".addcdiv_(",    ".addcmul_(",
 	};
 
 	return has_any(text, pieces, sizeof(pieces) / sizeof(pieces[0]));

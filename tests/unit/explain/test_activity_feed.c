@@ -224,6 +224,8 @@ static void lessons(void **state)
 		"w = [a - lr * b for a, b in zip(w, g)]",
 		"np.add.at(self.emb, ids, -lr * d)",
 		"np.subtract.at(emb, ids, lr * g)",
+		"self.emb.index_add_(0, flat, -lr * g / (h[flat].sqrt() + 1e-6))",
+		"p.add_(-lr * p.grad)",
 		"W -= 0.01 * dW",
 		"self.b1 -= step * self.db1",
 		"Q[s, a] += alpha * (r + gamma * Q[t].max() - Q[s, a])"
@@ -243,7 +245,9 @@ static void lessons(void **state)
 					  "x = \"w - lr * g\"",
 					  "print('w = w - lr * g')",
 					  "y = x  # w - lr * g",
-					  "y = x - lr" };
+					  "y = x - lr",
+					  "x.add_(-mean)",
+					  "self.seen.add_(lr_now, -1)" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
