@@ -5,6 +5,7 @@
 #include "stack/py/process.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define TSTATE_MAX  4096
 #define CHUNK_LIMIT (1u << 26) /* no chunk is larger */
@@ -48,7 +49,7 @@ static int interp_check(struct py_process *p, uint64_t at)
 	return back == at ? 0 : -EBADMSG;
 }
 
-int py_interps_list(struct py_process *p)
+static int list_interps(struct py_process *p)
 {
 	const struct py_layout *l = &p->place.layout;
 	uint64_t at;
@@ -75,9 +76,27 @@ int py_interps_list(struct py_process *p)
 		if (r == 0)
 			r = mem_read_u64(p->mem, at + l->interp_next, &at);
 	}
-	if (r < 0)
-		p->interps.n = 0;
 	return r == -EFAULT ? -EBADMSG : r;
+}
+
+/* Threads that come and go make the check of an interpreter fail as well: what was known before is kept then, for
+ * py_interps_unchanged() holds it against what the last batch read. */
+int py_interps_list(struct py_process *p)
+{
+	struct py_interp kept[PY_INTERPS_MAX];
+	size_t n = p->interps.n;
+	int r;
+
+	if (n)
+		memcpy(kept, p->interps.v, n * sizeof(kept[0]));
+	r = list_interps(p);
+	if (r < 0) {
+		/* no more than there was room for before */
+		if (n)
+			memcpy(p->interps.v, kept, n * sizeof(kept[0]));
+		p->interps.n = n;
+	}
+	return r;
 }
 
 /* Identity and id of a thread, from its tstate. */
