@@ -6,97 +6,15 @@
 #include "explain/does/does.h"
 #include "explain/does/elements.h"
 #include "explain/does/held.h"
-#include "explain/does/lookup.h"
+#include "explain/does/makes.h"
+#include "explain/does/signs.h"
 #include "explain/does/watch.h"
-#include "explain/ledger/arithmetic.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A file that was made to take long is left half done: a tenth of a second or two. */
 enum { LOOKS_MAX = 20 * 1000 * 1000, DECORATORS_MAX = 8 };
-
-enum sign {
-	SIGN_LEARNS = 1 << 0, /* gradients, an optimiser, or a call of something that trains */
-	SIGN_NO_GRAD =
-	    1 << 1, /* gradients are switched off, or the model is set to be asked only */
-	SIGN_CHANGES = 1 << 2,   /* tensors are changed in place: averages of weights are kept so */
-	SIGN_PLAYS = 1 << 3,     /* an environment is asked for its next state */
-	SIGN_LOOPS = 1 << 4,     /* has a loop */
-	SIGN_TALLIES = 1 << 5,   /* adds up, collects, compares */
-	SIGN_STATE = 1 << 6,     /* names the state of the model */
-	SIGN_SAVES = 1 << 7,     /* writes objects or arrays */
-	SIGN_WRITES = 1 << 8,    /* writes anything */
-	SIGN_READS = 1 << 9,     /* reads files */
-	SIGN_GIVES = 1 << 10,    /* gives back a value */
-	SIGN_RESTORES = 1 << 11, /* gives the model its state back */
-	SIGN_SPLITS = 1 << 12,   /* takes text apart */
-	SIGN_LOOKS_UP = 1 << 13, /* in a vocabulary */
-	SIGN_WEIGHTS = 1 << 14,  /* goes over the model's weights, for whatever it is */
-	SIGN_RAW = 1 << 15,      /* their bytes as they are */
-	SIGN_TEACHES = 1 << 16,  /* arrays are changed by a rate times a gradient */
-	SIGN_MATRIX = 1 << 17,   /* multiplies matrices */
-	SIGN_SURELY =
-	    1 << 18, /* teaches, and calls the rate first of all, or the gradient, by its name */
-	SIGN_LESSENS = 1 << 19, /* weights, called so, are changed by what was computed elsewhere */
-	SIGN_RATE = 1 << 20,    /* multiplies what is there by a rate */
-	SIGN_EACH = 1 << 21,    /* goes over words within a statement */
-	SIGN_WORDS = 1 << 22,   /* takes text apart into words: no lists of numbers with commas */
-	SIGN_IDS = 1 << 23,     /* names numbers of things */
-	SIGN_STRETCH = 1 << 24, /* looks a stretch of a text up */
-	SIGN_ASKS = 1 << 25,    /* the model is set to be asked only */
-	SIGN_LESSONS = 1 << 26  /* what was played is kept to be learned from */
-};
-
-static const struct {
-	unsigned signs;
-	const char *any; /* of these pieces is in the statement */
-} pieces[] = {
-	{ SIGN_LEARNS, ".backward(|zero_grad(|GradientTape|value_and_grad(|.minimize(|partial_fit(|"
-		       "train_on_batch(|"
-		       "autograd.grad(|optimizer.step(|optim.step(|opt.step(|optimiser.step(|"
-		       "scaler.step(|trainer.step(|"
-		       "apply_gradients(|autograd.record(" },
-	{ SIGN_NO_GRAD, "no_grad(|inference_mode(|set_grad_enabled(False|.eval()|stop_gradient(" },
-	{ SIGN_ASKS, ".eval()" },
-	{ SIGN_LESSONS, ".append(|.add(|.insert(|.extend(|.push(|.store(|.put(|remember(|log_prob|"
-			"+= [|+= ((|] = " },
-	{ SIGN_CHANGES, ".index_add_(|.scatter_add_(|.mul_(|.add_(|.copy_(|.lerp_(|.sub_(|.div_(|."
-			"fill_(|.zero_(|.clamp_(|."
-			"data =|.data.|.requires_grad" },
-	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
-	{ SIGN_TALLIES,
-	  "+=|.append(|.extend(|.sum(|.mean(|mean(|sum(|argmax(|.update(|.add(|topk(" },
-	{ SIGN_SPLITS,
-	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
-	  "unicodedata.|.translate(|.splitlines(|.partition(" },
-	{ SIGN_WORDS, ".split()|.findall(|.finditer(|re.split(|.casefold()|.isalpha()|."
-		      "isalnum()" },
-	{ SIGN_LOOKS_UP, "vocab|stoi|merges|word2|w2i|token|lexicon|bpe|pieces" },
-	{ SIGN_STATE, "state_dict()|get_weights(" },
-	{ SIGN_WEIGHTS, ".parameters()|named_parameters(" },
-	{ SIGN_MATRIX, " @ |.dot(|matmul(|np.outer(|einsum(" },
-	{ SIGN_RAW, "tobytes(|memoryview(|struct.pack(" },
-	{ SIGN_SAVES | SIGN_WRITES, "torch.save(|pickle.dump(|np.save(|np.savez|numpy.save|joblib."
-				    "dump(|.tofile(|save_file(|save_pretrained(|"
-				    "marshal.dump(|.save_weights(|save_model(|save_parameters(" },
-	{ SIGN_WRITES, ".write(|.writelines(|.writerow(|.writerows(|json.dump(|.to_csv(|.to_json(|."
-		       "to_parquet(|.savefig(|"
-		       "add_scalar(|add_scalars(|add_histogram(|add_image(|add_images(|add_figure(|"
-		       ".commit()|.write_text(|"
-		       ".write_bytes(|wandb.log(|log_metric|.flush()|fsync(|.writestr(|.put_object("
-		       "|.to_sql(|.to_pickle(|"
-		       "savetxt(|imsave(|imwrite(|.executemany(" },
-	{ SIGN_READS, "np.load(|Image.open(|read_csv(|.read(|.readline(|.readlines(|.read_bytes()|."
-		      "read_text(|json.load(|"
-		      "json.loads(|pickle.load(|pickle.loads(|torch.load(|imread(|imdecode(|."
-		      "fetchone(|.fetchall(|.fetchmany(|"
-		      "np.fromfile(|np.memmap(|loadtxt(|genfromtxt(|csv.reader(|csv.DictReader(|."
-		      "extractfile(|ZipFile(|"
-		      "tarfile.open(|h5py.File(|wave.open(|wavfile.read(|decompress(|frombuffer(|"
-		      "read_parquet(|read_json(|"
-		      "read_pickle(|.readframes(|fromstring(|joblib.load(|.getline(" },
-};
 
 /* What loops over single elements do not do: learn from what was computed, ask, save, write and read. */
 static const unsigned not_elements = SIGN_LEARNS | SIGN_NO_GRAD | SIGN_PLAYS | SIGN_STATE |
@@ -120,99 +38,12 @@ struct scanner {
 	size_t found;
 };
 
-static bool word_at(struct span s, const char *p, const char *word)
-{
-	size_t n = strlen(word);
-	const char *end = s.p + s.n;
-
-	return (size_t)(end - p) >= n && memcmp(p, word, n) == 0 &&
-	       (p == s.p || !py_is_word(p[-1])) && (p + n == end || !py_is_word(p[n]));
-}
-
 /* The statement as it was written, with its strings. Clean text has the same length. */
 static struct span raw_of(const struct scanner *x, const struct py_statement *t)
 {
 	size_t at = (size_t)(t->text - x->s.clean);
 
 	return at + t->n <= x->n ? (struct span){ x->raw + at, t->n } : (struct span){ 0 };
-}
-
-/* `open(path, "wb")`, `gzip.open(path, mode="at")`: SIGN_WRITES, `open(path)`: SIGN_READS, none: 0. */
-static unsigned opens(const struct scanner *x, const struct py_statement *t)
-{
-	static const char *const writing[] = {
-		"\"w", "\"a", "\"x", "'w", "'a", "'x", "\"r+", "'r+"
-	};
-	struct span clean = span_of(t), raw = raw_of(x, t);
-	const char *at = clean.n ? memmem(clean.p, clean.n, "open(", 5) : NULL;
-	struct span inside, piece;
-	bool first = true, writes = false;
-
-	if (!at || !raw.n)
-		return 0;
-	inside = span_inside(clean, at + 4);
-	while (span_next(&inside, &piece)) {
-		const char *own = raw.p + (piece.p - clean.p);
-
-		/* a mode is a short string of its own, and never the first */
-		for (size_t i = 0; !first && i < sizeof(writing) / sizeof(writing[0]); i++) {
-			const char *hit = memmem(own, piece.n, writing[i], strlen(writing[i]));
-
-			writes |= hit && (size_t)(own + piece.n - hit) <= 6;
-		}
-		first = false;
-	}
-	return writes ? SIGN_WRITES : SIGN_READS;
-}
-
-/* `w -= lr * g`; or `g *= lr` here and `weight -= g` there */
-static unsigned teaches(struct span s)
-{
-	unsigned signs = 0;
-	char line[256];
-
-	if (!s.n || s.n >= sizeof(line))
-		return 0;
-	memcpy(line, s.p, s.n);
-	line[s.n] = '\0';
-	signs |= line_lessens_weight(line) ? SIGN_LESSENS : 0;
-	signs |= strstr(line, " *= ") && line_names_rate(line) ? SIGN_RATE : 0;
-	if (line_teaches(line))
-		signs |= SIGN_TEACHES | (line_teaches_surely(line) ? SIGN_SURELY : 0);
-	return signs;
-}
-
-static bool has_word(struct span s, const char *word)
-{
-	for (const char *p = s.p;
-	     (p = s.n ? memmem(p, s.n - (size_t)(p - s.p), word, strlen(word)) : NULL); p++)
-		if (word_at(s, p, word))
-			return true;
-	return false;
-}
-
-static unsigned signs_of(const struct scanner *x, const struct py_statement *t)
-{
-	struct span s = span_of(t);
-	unsigned signs = opens(x, t);
-
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
-		if (span_has_any(s, pieces[i].any))
-			signs |= pieces[i].signs;
-	if (text_calls_training(s))
-		signs |= SIGN_LEARNS;
-	signs |= teaches(s);
-	signs |= has_word(s, "ids") ? SIGN_IDS : 0;
-	if (lookup_of_stretch(s))
-		signs |= SIGN_SPLITS | SIGN_LOOKS_UP | SIGN_STRETCH;
-	if (signs & (SIGN_WORDS | SIGN_STRETCH) && span_has(s, " for ") && span_has(s, " in "))
-		signs |= SIGN_EACH;
-	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
-	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
-		signs |= SIGN_PLAYS;
-	if (span_begins(s, "return") && s.n > 6 && !span_has_any(s, "return None|return path"))
-		signs |= SIGN_GIVES;
-	return signs;
 }
 
 /* `for x, y in self.val_loader:` */
@@ -387,44 +218,6 @@ static void tell_elements(struct scanner *x)
 	}
 }
 
-/* "Pool(4)", "mp.Pool(4)", and not "MaxPool(2)". */
-static bool calls(struct span s, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *p = s.p; s.n && (p = memmem(p, s.n - (size_t)(p - s.p), name, n)); p++)
-		if (p == s.p || !py_is_word(p[-1]))
-			return true;
-	return false;
-}
-
-/* Where workers, threads and devices come from, DOES_WHATS: nowhere here. Names of variables of the environment are strings. */
-static enum does_what made_by(struct span s, struct span raw, bool crews)
-{
-	if (span_has(s, "DataLoader("))
-		return DOES_LOADER;
-	if (calls(s, "Pool(") || calls(s, "ThreadPool(") || span_has(s, "PoolExecutor("))
-		return DOES_POOL;
-	if ((calls(s, "Process(") || calls(s, "Thread(")) && span_has(s, "target"))
-		return DOES_STARTS;
-	/* `make = Thread if light else Process` ... `make(target=fill, args=(k,), daemon=True)` */
-	if (crews && calls(s, "target=") && !span_has(s, "target==") && span_has(s, "args=("))
-		return DOES_STARTS;
-	if (span_has_any(s, "set_num_threads(|setNumThreads(|threadpool_limits(") ||
-	    (span_has_any(s, "environ|putenv(") &&
-	     span_has_any(raw, "OMP_NUM_THREADS|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS")))
-		return DOES_THREADS;
-	/* jax.devices("cpu") */
-	if (span_has_any(raw, "\"cpu|'cpu|CPU:") && !span_has_any(raw, "cuda|gpu|GPU"))
-		return DOES_WHATS;
-	if (calls(s, "Device(") || calls(s, "jax.devices(") || calls(s, "mx.gpu(") ||
-	    calls(s, "set_device(") || span_has(s, ".cuda(") ||
-	    (span_has_any(s, "device(|device = |device=|.to(") &&
-	     span_has_any(raw, "\"cuda|'cuda|GPU:")))
-		return DOES_DEVICE;
-	return DOES_WHATS;
-}
-
 /* What is made for asking only is none of the training's. */
 static void tell_makers(struct scanner *x)
 {
@@ -443,7 +236,7 @@ static void tell_makers(struct scanner *x)
 		    span_begins(s, "async def ") || span_begins(s, "import ") ||
 		    span_begins(s, "from "))
 			continue;
-		what = made_by(s, raw_of(x, t), crews);
+		what = makes_what(s, raw_of(x, t), crews);
 		if (what == DOES_WHATS || (what == DOES_DEVICE && chosen) ||
 		    text_names_held_out(s.p, s.n))
 			continue;
@@ -487,8 +280,8 @@ static void read_statements(struct scanner *x)
 		/* some sixty pieces are looked for */
 		if (!py_look(&x->s, 8 * t->n))
 			return;
-		signs = signs_of(x, t);
-		add_up(x, t, signs, has_word(span_of(t), "yield"));
+		signs = signs_of(span_of(t), raw_of(x, t));
+		add_up(x, t, signs, signs_have_word(span_of(t), "yield"));
 	}
 	for (size_t b = 1; b < x->s.blocks.n; b++)
 		if (x->s.blocks.v[b].kind == PY_LOOP)
