@@ -91,7 +91,7 @@ enum answer stall_check(const struct stall *s, const struct facts *f, struct opi
 		snprintf(x->then, sizeof(x->then), "%s",
 			 s->on_gpu || s->tunes ? "its own work" : stall_next(f, 1 / x->speedup));
 	/* Without steps the first time, which is needed, cannot be told from those that are not. */
-	x->note = s->note || (s->repeats && !marks_steps(f));
+	x->note = s->note || share->value < s->rather_many || (s->repeats && !marks_steps(f));
 	x->confidence = s->confidence;
 	return ANSWER_YES;
 }

@@ -24,7 +24,8 @@ struct stall {
 	bool on_gpu;   /* it keeps the GPU busy itself: that one is no reason to say nothing */
 	bool tunes;    /* it tries things out on the GPU: how busy that is bounds no gain */
 	bool note;     /* always a note */
-	bool repeats;  /* once is as it must be: a note where steps do not tell the start apart */
+	double rather_many; /* a note below this share; 0: never for that */
+	bool repeats; /* once is as it must be: a note where steps do not tell the start apart */
 };
 
 /* The whole rule. A GPU that is busy meanwhile loses nothing. */
