@@ -200,9 +200,11 @@ static bool note_learnt(struct loop_sense *s, const struct activity *a, const st
 	if (l.n == 0 || (strstr(p->source, "+= ") && !is_used(a, t, &l, p->source)))
 		return true;
 	at = vec_push(&s->learnt);
-	if (at)
-		*at = l;
-	return at != NULL;
+	if (!at)
+		return false;
+	*at = l;
+	s->surely |= line_teaches_surely(p->source);
+	return true;
 }
 
 bool loop_sense_open(const struct activity *a, const struct act_thread *t, struct loop_sense *ret)
@@ -225,8 +227,10 @@ bool loop_sense_open(const struct activity *a, const struct act_thread *t, struc
 		return false;
 	for (size_t k = t->row; k < t->row + t->n_rows; k++)
 		arrays += learns(a, ret, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
-	ret->by_hand =
-	    frames <= frames_least * known && on_cpu > 0 && arrays >= arrays_least * on_cpu;
+	/* beside what surely learns by hand, the framework's own functions are just used */
+	ret->by_hand = (frames <= frames_least * known ||
+			(ret->surely && frames <= framework_most * arrays)) &&
+		       on_cpu > 0 && arrays >= arrays_least * on_cpu;
 	return true;
 }
 

@@ -85,6 +85,7 @@ struct learnt {
 
 struct loop_sense {
 	bool by_hand;
+	bool surely; /* a line that learns takes a rate times a gradient away, by its names */
 	VEC(struct learnt) learnt;
 	struct map places; /* lines of the program that learn */
 	struct map asked;  /* lines that were asked whether they do */

@@ -368,6 +368,34 @@ static bool started(const struct scene *s, const struct node_reader *r, const st
 	return x->child > 0.5 * x->total && x->train < 0.05 * x->total && y.train > 0.05 * y.total;
 }
 
+/* Trials and folds in threads of one process: its first thread hands out and waits for what they report. The one that
+ * computes most gradients; -1: none, or the first one trains itself. */
+static int trains_beside(const struct scene *s, const struct node_reader *r, uint32_t process,
+			 const struct tendency *first)
+{
+	const struct activity *a = &s->activity;
+	double most = 0;
+	int found = -1;
+
+	if (first->total <= 0 || first->ready > 0.1 * first->total ||
+	    first->train > 0.01 * first->total || first->learn > 0.01 * first->total)
+		return -1;
+	for (size_t i = 0; i < a->threads.n; i++) {
+		const struct act_thread *t = &a->threads.v[i];
+		struct tendency x;
+
+		if (t->process != process || t->first || !t->n_rows || t->role != ROLE_OTHER)
+			continue;
+		x = tendency_of(s, r, t);
+		if (x.engine > engine_least * x.total && x.python > 0.5 * x.total &&
+		    x.total - x.queue > most) {
+			most = x.total - x.queue;
+			found = (int)i;
+		}
+	}
+	return found;
+}
+
 void critical_find(struct scene *s, const struct node_reader *r)
 {
 	struct activity *a = &s->activity;
@@ -386,6 +414,11 @@ void critical_find(struct scene *s, const struct node_reader *r)
 		if (x.total > 0 && x.join > launcher_least * x.total) {
 			child = busiest_thread(s, r, process, true);
 			a->critical = child >= 0 ? child : a->critical;
+			return;
+		}
+		child = trains_beside(s, r, process, &x);
+		if (child >= 0) {
+			a->critical = child;
 			return;
 		}
 		child = busiest_child(s, r, process);

@@ -7,7 +7,9 @@
 #include "explain/does/elements.h"
 #include "explain/does/held.h"
 #include "explain/does/makes.h"
+#include "explain/does/seldom.h"
 #include "explain/does/signs.h"
+#include "explain/does/trainers.h"
 #include "explain/does/watch.h"
 
 #include <stdlib.h>
@@ -263,7 +265,10 @@ static void tell_of_loops(struct scanner *x)
 	if (learns && watch && x->n == x->s.n && watch_find(&x->s, x->raw, learns, watch))
 		for (size_t i = 0; i < x->s.statements.n; i++)
 			if (watch[i])
-				tell_line(x, DOES_WATCH, i);
+				tell_line(x,
+					  seldom_evaluates(&x->s, learns, i) ? DOES_EVALUATE
+									     : DOES_WATCH,
+					  i);
 	for (size_t i = 0; learns && i < x->s.statements.n && x->left; i++)
 		if (ahead_made(&x->s, learns, i))
 			tell_line(x, DOES_AHEAD, i);
@@ -288,6 +293,26 @@ static void read_statements(struct scanner *x)
 			add_up(x, &x->s.statements.v[x->s.blocks.v[b].head], SIGN_LOOPS, false);
 }
 
+/* The loop that calls a function of this file that trains by hand learns as well. */
+static void mark_callers(struct scanner *x)
+{
+	struct trainers by_hand = { 0 };
+	enum does_what what;
+
+	for (size_t b = 1; b < x->s.blocks.n; b++)
+		if (x->s.blocks.v[b].kind == PY_DEF && x->of[b].signs & SIGN_TEACHES &&
+		    judge(x, (uint32_t)b, &what) && what == DOES_TRAIN)
+			trainers_add(&by_hand, &x->s, (uint32_t)b);
+	for (size_t i = 0; by_hand.n && i < x->s.statements.n; i++) {
+		const struct py_statement *t = &x->s.statements.v[i];
+
+		if (!py_look(&x->s, by_hand.n * t->n))
+			return;
+		if (trainers_called(&by_hand, span_of(t)))
+			add_up(x, t, SIGN_LEARNS, false);
+	}
+}
+
 size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 {
 	struct scanner x = { .raw = text, .n = n, .left = LOOKS_MAX, .ret = ret };
@@ -299,6 +324,7 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 	if (x.of) {
 		read_heads(&x);
 		read_statements(&x);
+		mark_callers(&x);
 		/* what speaks against it may not have been seen */
 		if (x.left) {
 			tell(&x);

@@ -349,17 +349,24 @@ static double forks(const struct scene *s, const struct act_thread *critical)
 static void starting(const struct scene *s, struct facts *f, const struct crew *c,
 		     const struct act_thread *critical)
 {
-	double at_a_time = c->alive / critical->alive, workers = 0;
+	static const double unseen_least = 4;
+	double at_a_time = c->alive / critical->alive, workers = 0, brief = 0;
 
 	fact_set(f, FACT_LOADER_STARTING, 0);
 	if (c->seen > 0 && c->known > 0 && at_a_time > 0) {
 		set_share(f, FACT_LOADER_STARTING, c->importing / c->known, c->samples);
 		workers = c->seen / fmax(1, at_a_time);
 	}
-	/* of one that is fed by forks, and whose workers nobody saw at work */
-	if (workers <= 0 && f->v[FACT_TIME_DATA_WAIT].known &&
+	/* of one that is fed by forks, and whose workers nobody saw at work, or a few of very many */
+	if (f->v[FACT_TIME_DATA_WAIT].known &&
 	    f->v[FACT_TIME_DATA_WAIT].value >= forks_wait_least)
-		workers = forks(s, critical);
+		brief = forks(s, critical);
+	if (workers <= 0 || brief > unseen_least * workers) {
+		workers = brief;
+		if (c->seen > 0 && brief > 0)
+			fact_absent(f, FACT_LOADER_IDLE,
+				    "most workers ended before they were seen at work");
+	}
 	fact_set(f, FACT_LOADER_GENERATIONS, workers);
 	if (workers > 0)
 		fact_set(f, FACT_LOADER_LIFE, critical->alive / workers);

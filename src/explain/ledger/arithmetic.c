@@ -92,6 +92,22 @@ static const char *adds_at(const char *text)
 	return NULL;
 }
 
+/* "w.index_add_(0, rows, g, alpha=-lr)": the dot of the call that changes a tensor in place; NULL: none. */
+static const char *changes_in_place(const char *text)
+{
+	static const char *const calls[] = { ".index_add_(", ".scatter_add_(", ".add_(",
+					     ".sub_(",       ".addmm_(",       ".addr_(",
+					     ".addcdiv_(",   ".addcmul_(",     ".baddbmm_(" };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		const char *at = strstr(text, calls[i]);
+
+		if (at && !memchr(text, '#', (size_t)(at - text)))
+			return at;
+	}
+	return NULL;
+}
+
 const char *line_updated(const char *text, size_t *ret_n)
 {
 	const char *end = update_at(text), *start = adds_at(text);
@@ -102,6 +118,7 @@ const char *line_updated(const char *text, size_t *ret_n)
 			++*ret_n;
 		return start;
 	}
+	end = end ? end : changes_in_place(text);
 	if (!end)
 		return text;
 	while (end > text && end[-1] == ' ')
@@ -136,7 +153,7 @@ bool line_updates_arrays(const char *text)
 {
 	const char *at = update_at(text);
 
-	if (adds_at(text))
+	if (adds_at(text) || (changes_in_place(text) && line_teaches_surely(text)))
 		return true;
 	/* "count += 1" is what any program has */
 	return at && (line_teaches(text) || line_has_arrays(at) ||
@@ -313,18 +330,30 @@ static const char *assigned(const char *text)
 	return NULL;
 }
 
-/* "weights.index_add_(0, rows, -lr * g)": a tensor, in place. NULL: none. */
-static const char *adds_in_place_at(const char *text)
+/* "p.sub_(g, alpha=self.lr)", "w.index_add_(0, rows, g, alpha=-lr)": the rate is a keyword of a call that changes a tensor. */
+static bool descends_by_keyword(const char *text)
 {
-	static const char *const calls[] = { ".index_add_(", ".scatter_add_(", ".add_(" };
+	static const char *const keywords[] = { "alpha=", "value=" };
+	const char *call = changes_in_place(text);
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		const char *at = strstr(text, calls[i]);
+	for (size_t i = 0; call && i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		const char *key = strstr(call, keywords[i]);
+		char value[64];
+		size_t n;
 
-		if (at && !memchr(text, '#', (size_t)(at - text)))
-			return at + strlen(calls[i]) - 1;
+		if (!key || is_name(key[-1]))
+			continue;
+		key += strlen(keywords[i]);
+		n = strcspn(key, ",)#");
+		if (n >= sizeof(value))
+			continue;
+		memcpy(value, key, n);
+		value[n] = '\0';
+		/* "1 - rate" is an average */
+		if (!strstr(value, "1 -") && line_names_rate(value))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* "w = w - lr * g", "v = mu * v - lr * g", "w = [a - lr * b for a, b in pairs]", "np.add.at(e, ids, -lr * d)" */
@@ -333,7 +362,10 @@ static bool descends_by_name(const char *text)
 	const char *at = adds_at(text);
 	bool adds;
 
-	at = at ? at : adds_in_place_at(text);
+	if (descends_by_keyword(text))
+		return true;
+	if (!at && changes_in_place(text))
+		at = strchr(changes_in_place(text), '(');
 	adds = at != NULL;
 	at = adds ? at : assigned(text);
 	for (const char *p = at; p && *p && !strchr("#'\"", *p); p++) {

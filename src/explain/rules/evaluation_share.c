@@ -16,7 +16,7 @@ static const struct stall stall = {
 	       "gradients they fit",
 	.edit = "",
 	.little = 0.1,
-	.likely = 0.5,
+	.likely = 0.75,
 	.much = 0.9,
 	.confidence = 0.8,
 	.on_gpu = true,

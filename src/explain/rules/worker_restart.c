@@ -51,6 +51,8 @@ static void where(struct finding *x, const struct facts *f)
 {
 	if (is_pool(f))
 		loading_where_made(x, f);
+	else if (f->v[FACT_DOING_START_WORKERS].place)
+		rule_where(x, f, FACT_DOING_START_WORKERS);
 	else
 		rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
 }
