@@ -228,6 +228,33 @@ static void results_are_awaited(void **state)
 	close_world(&x);
 }
 
+/* Trials in threads of one process: who hands them out and waits trains nothing. */
+static void trials_in_threads(void **state)
+{
+	static const char threads[] = "thread 31 20 101 python3\nthread 32 20 102 python3\n"
+				      "place 60 /home/u/sweep.py 9 trial source loss.backward()\n"
+				      "place 61 " SITE "torch/autograd/__init__.py 200 backward\n"
+				      "place 62 /home/u/sweep.py 40 main source rows = done.get()\n"
+				      "stack 60 = 60 61\nstack 62 = 62\n";
+	struct world x;
+	char text[1024];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", threads,
+		 "does 30 62 lock 0.97\ndoes 30 62 running 0.03\ndoes 31 60 running 0.5\n"
+		 "does 31 12 running 0.4\ndoes 32 60 running 0.2\ndoes 32 12 running 0.1\n");
+	open_world(&x, text);
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 31));
+	assert_int_equal(thread_of(&x, 32)->role, ROLE_OTHER);
+	close_world(&x);
+	/* one that works itself is what it is, whoever else computes gradients */
+	snprintf(text, sizeof(text), "%s%s", threads,
+		 "does 30 12 running 0.6\ndoes 30 62 lock 0.4\ndoes 31 60 running 0.5\n");
+	open_world(&x, text);
+	assert_ptr_equal(&x.scene.activity.threads.v[x.scene.activity.critical], thread_of(&x, 30));
+	close_world(&x);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -240,6 +267,7 @@ int main(void)
 		cmocka_unit_test(event_loop),
 		cmocka_unit_test(event_loop_of_processes),
 		cmocka_unit_test(results_are_awaited),
+		cmocka_unit_test(trials_in_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
