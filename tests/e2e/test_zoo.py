@@ -162,6 +162,16 @@ def test_record_and_score(tmp_path, data):
     assert result["groups"]["all"]["records"] == 1 and result["groups"]["all"]["alarms"]["of"] == 1
 
 
+def test_recorded_right_before_its_cure(tmp_path, data):
+    """One command records a case and holds the prediction against pairs of the same minute."""
+    runnable("digits-blas")
+    done = zoo("gain", "digits-blas", "--record", 2.5, "--pairs", 1, "--seconds", 2, "--data", data, "--into", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    real = json.loads((tmp_path / "gains.json").read_text())["digits-blas"]
+    assert len(real["pairs"]) == 1 and not real["narrow"]
+    assert len(list(tmp_path.glob("digits-blas.*.spot"))) == 1
+
+
 def test_stored_records(tmp_path):
     """The set in the tree, scored again. It is small: a change for the worse is a test that fails."""
     if not list(STORED.glob("*.spot")):
