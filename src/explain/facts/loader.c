@@ -358,8 +358,7 @@ static void starting(const struct scene *s, struct facts *f, const struct crew *
 		workers = c->seen / fmax(1, at_a_time);
 	}
 	/* of one that is fed by forks, and whose workers nobody saw at work, or a few of very many */
-	if (f->v[FACT_TIME_DATA_WAIT].known &&
-	    f->v[FACT_TIME_DATA_WAIT].value >= forks_wait_least)
+	if (f->v[FACT_TIME_DATA_WAIT].known && f->v[FACT_TIME_DATA_WAIT].value >= forks_wait_least)
 		brief = forks(s, critical);
 	if (workers <= 0 || brief > unseen_least * workers) {
 		workers = brief;

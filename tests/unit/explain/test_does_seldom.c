@@ -4,9 +4,9 @@
  */
 #include "does_made.h"
 
-#define LEARN                                                                                      \
-	"def learn(inner, outer, rows, g, lr):\n"                                                  \
-	"    inner.index_add_(0, rows, g, alpha=-lr)\n"                                            \
+#define LEARN                                           \
+	"def learn(inner, outer, rows, g, lr):\n"       \
+	"    inner.index_add_(0, rows, g, alpha=-lr)\n" \
 	"    outer.index_add_(0, rows, g, alpha=-lr)\n"
 
 static void rates_by_keyword(void **state)
