@@ -174,7 +174,9 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		*ret = DOES_SAVE;
 		return true;
 	}
-	if (has(k, SIGN_WRITES, SIGN_READS | SIGN_GIVES) && !k->yields) {
+	/* whoever sends reads the reply */
+	if ((has(k, SIGN_WRITES, SIGN_READS | SIGN_GIVES) || has(k, SIGN_SENDS, SIGN_GIVES)) &&
+	    !k->yields) {
 		*ret = DOES_LOG;
 		return true;
 	}

@@ -26,6 +26,7 @@ static const struct {
 	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
 	{ SIGN_TALLIES,
 	  "+=|.append(|.extend(|.sum(|.mean(|mean(|sum(|argmax(|.update(|.add(|topk(" },
+	{ SIGN_SENDS, ".post(|requests.put(|session.put(|.sendall(|.sendto(|.publish(" },
 	{ SIGN_SPLITS,
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
 	  "unicodedata.|.translate(|.splitlines(|.partition(" },
@@ -93,6 +94,34 @@ static unsigned opens(struct span clean, struct span raw)
 	return writes ? SIGN_WRITES : SIGN_READS;
 }
 
+/* `conn.request("POST", path, body)`, `urlopen(url, data=body)` */
+static bool sends(struct span s, struct span raw)
+{
+	return (span_has(s, ".request(") &&
+		span_has_any(raw, "\"POST\"|'POST'|\"PUT\"|'PUT'|\"PATCH\"|'PATCH'")) ||
+	       (span_has(s, "urlopen(") && span_has(s, "data="));
+}
+
+/* More than whether it worked. */
+static bool gives(struct span s)
+{
+	static const char *const whether[] = { " True", " False", ".status", ".ok",
+					       ".status_code" };
+
+	if (!span_begins(s, "return") || s.n <= strlen("return") ||
+	    span_has_any(s, "return None|return path"))
+		return false;
+	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\n'))
+		s.n--;
+	for (size_t i = 0; i < sizeof(whether) / sizeof(whether[0]); i++) {
+		size_t n = strlen(whether[i]);
+
+		if (s.n > n && memcmp(s.p + s.n - n, whether[i], n) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* `w -= lr * g`; or `g *= lr` here and `weight -= g` there */
 static unsigned teaches(struct span s)
 {
@@ -137,7 +166,7 @@ unsigned signs_of(struct span s, struct span raw)
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
-	if (span_begins(s, "return") && s.n > 6 && !span_has_any(s, "return None|return path"))
-		signs |= SIGN_GIVES;
+	signs |= sends(s, raw) ? SIGN_SENDS : 0;
+	signs |= gives(s) ? SIGN_GIVES : 0;
 	return signs;
 }

@@ -38,7 +38,8 @@ enum sign {
 	SIGN_IDS = 1 << 23,     /* names numbers of things */
 	SIGN_STRETCH = 1 << 24, /* looks a stretch of a text up */
 	SIGN_ASKS = 1 << 25,    /* the model is set to be asked only */
-	SIGN_LESSONS = 1 << 26  /* what was played is kept to be learned from */
+	SIGN_LESSONS = 1 << 26, /* what was played is kept to be learned from */
+	SIGN_SENDS = 1 << 27    /* hands something to a server */
 };
 
 /* SIGN_* of a statement; raw: the same as it was written, with its strings. */
