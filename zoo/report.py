@@ -30,6 +30,7 @@ def scores(result):
               ("among the first three", lambda g: cell(g["top3"])),
               ("false alarms on healthy runs", lambda g: cell(g["alarms"])),
               ("false alarms on healthy windows", lambda g: cell(g["parts"])),
+              ("ailments whose cure gains nothing here (not scored): no finding", lambda g: cell(g["harmless"])),
               ("right for good after, median", lambda g: seconds(g["stable"]["median"])),
               ("right for good after, 90th percentile", lambda g: seconds(g["stable"]["p90"])),
               ("names the line", lambda g: cell(g["place"])),
@@ -53,8 +54,14 @@ def peers(result):
     return table(["rules of", "first is right", "among three", "false alarms"], rows)
 
 
+def is_wrong(row):
+    if "quiet" in row:  # nothing is to be found
+        return not row["quiet"]
+    return row.get("alarm") or row.get("top1") is False
+
+
 def mistakes(result):
-    wrong = [r for r in result["rows"] if r.get("alarm") or r.get("top1") is False]
+    wrong = [r for r in result["rows"] if is_wrong(r)]
     rows = [[r["record"], r["level"], " or ".join(r["true"]) or "healthy", r["said"], ", ".join(r["three"][1:] + r["notes"])]
             for r in wrong]
     return table(["record", "level", "true", "said", "also said"], rows)

@@ -102,6 +102,12 @@ def with_gain(case, row, gains):
         row["covered"] = row["gain"]["low"] <= true <= row["gain"]["high"]
 
 
+def harmless(case, gains):
+    """Its cure gains nothing here: on a machine that is fast enough one worker is no worker too few."""
+    real = gains.get(case.name)
+    return bool(real) and case.kind == "finding" and bool(case.causes) and real["narrow"] and real["high"] < ALARM
+
+
 def records(folder):
     """[(stem, about)] of the whole records there."""
     found = []
@@ -128,11 +134,11 @@ def gain_score(rows):
 
 
 def summary(table, rows):
-    ill = [r for r in rows if not table[r["case"]].healthy]
+    ill = [r for r in rows if not table[r["case"]].healthy and "quiet" not in r]
     healthy = [r for r in rows if table[r["case"]].healthy]
     full = [r for r in ill if "cores_full" in table[r["case"]].tags]
     stable = [r["stable_s"] for r in ill if r.get("stable_s") is not None]
-    return {"records": len(rows), "alarms": counted(healthy, "alarm"),
+    return {"records": len(rows), "alarms": counted(healthy, "alarm"), "harmless": counted(rows, "quiet"),
             "parts": counted([{"alarm": a} for r in healthy for a in r.get("parts", [])], "alarm"),
             "stable": {"of": len(stable), "median": quantile(stable, 0.5), "p90": quantile(stable, 0.9)},
             **{key: counted(ill, key) for key in ("top1", "top3", "place", "named", "abstained", "all_named")},
@@ -144,6 +150,8 @@ def confusion(table, rows):
     matrix = {}
     for r in rows:
         case = table[r["case"]]
+        if "quiet" in r:
+            continue
         true = "healthy" if case.healthy else case.causes[0]
         said = true if r.get("top1") or case.healthy and not r["alarm"] else r["said"]
         matrix.setdefault(true, Counter())[said] += 1
@@ -186,6 +194,8 @@ def one(item, table, gains, peers, also_parts):
     row["record"] = record.name
     row["user"] = about["user"]
     with_gain(case, row, gains)
+    if harmless(case, gains):
+        row["quiet"] = not alarms_of(verdict)
     if also_parts:
         with_parts(case, record, verdict, row)
     if peers:
@@ -197,8 +207,8 @@ def peers_score(table, rows):
     names = sorted({n for r in rows for n in r.get("peers", {})})
     out = {}
     for name in names:
-        theirs = [r["peers"][name] for r in rows if name in r.get("peers", {})]
-        ill = [r for r in theirs if not table[r["case"]].healthy]
+        theirs = [r["peers"][name] for r in rows if name in r.get("peers", {}) and "quiet" not in r]
+        ill = [r for r in theirs if "top1" in r]
         out[name] = {"top1": counted(ill, "top1"), "top3": counted(ill, "top3"),
                      "alarms": counted([r for r in theirs if table[r["case"]].healthy], "alarm")}
     return out

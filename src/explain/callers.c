@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the time below it: a line that has less is one of several that call it. */
+/* Of the time below it: a line, or all lines of a function, that have less are some of several that call it. */
 static const double most_least = 0.6;
+enum { LINES_MOST = 500 };
 /* Of its threads' time: a function that has more is the loop itself, and who called that is no
  * news. */
 static const double loop_least = 0.85;
@@ -98,22 +99,25 @@ static bool is_inside(const struct callers *c, const struct act_row *r)
 	return r->node && r->node <= c->a->book->nodes.n && c->inside[r->node];
 }
 
-/* Share of their time that the threads have the function on their stacks in which it is. */
+/* Share of their time that the threads have the function on their stacks in which it is. What a loader's worker does is
+ * called by a library all of the time: none of the user's functions is its loop. */
 static double share_inside(struct callers *c, uint64_t function)
 {
 	const struct activity *a = c->a;
-	double inside = 0, all = 0;
+	double inside = 0, all = 0, workers = 0;
 
 	mark_inside(c, function);
 	for (size_t i = 0; i < a->threads.n; i++) {
 		const struct act_thread *t = &a->threads.v[i];
-		double before = inside;
+		double here = 0;
 
 		for (size_t k = t->row; k < t->row + t->n_rows; k++)
-			inside += is_inside(c, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
-		all += inside > before ? t->covered : 0;
+			here += is_inside(c, &a->rows.v[k]) ? a->rows.v[k].seconds : 0;
+		inside += here;
+		workers += t->role == ROLE_LOADER_WORKER ? here : 0;
+		all += here > 0 ? t->covered : 0;
 	}
-	return all > 0 ? inside / all : 0;
+	return all > 0 && workers < 0.5 * inside ? inside / all : 0;
 }
 
 /* The next line of the user's outwards from at, of another function. In a worker a library calls what it was given, and what
@@ -203,19 +207,36 @@ static bool take_thread(struct calls *calls, const struct chain *ch, const struc
 	return true;
 }
 
-/* Among equals the first, so that a verdict is the same however rows are ordered. */
-static uint32_t most_of(const struct calls *c)
+/* What all lines of its function have; where there are more than people write, the line alone. */
+static double of_function(const struct callers *cs, const struct calls *c,
+			  const struct call_line *of)
+{
+	double sum = 0;
+
+	if (c->lines.n > LINES_MOST)
+		return of->seconds;
+	for (size_t i = 0; i < c->lines.n; i++)
+		if (cs->functions[c->lines.v[i].place] == cs->functions[of->place])
+			sum += c->lines.v[i].seconds;
+	return sum;
+}
+
+/* Three lines of one function that log are that function: the one that has most of it.
+ * Among equals the first, so that a verdict is the same however rows are ordered. */
+static uint32_t most_of(const struct callers *cs, const struct calls *c)
 {
 	const struct call_line *best = NULL;
 
 	for (size_t i = 0; i < c->lines.n; i++) {
 		const struct call_line *x = &c->lines.v[i];
 
+		if (of_function(cs, c, x) < most_least * c->all)
+			continue;
 		if (!best || x->seconds > best->seconds ||
 		    (x->seconds == best->seconds && x->place < best->place))
 			best = x;
 	}
-	return best && best->seconds >= most_least * c->all ? best->place : 0;
+	return best ? best->place : 0;
 }
 
 /* The line that mostly calls the end of the chain, 0: none. */
@@ -229,7 +250,7 @@ static uint32_t line_above(struct callers *c, const struct chain *ch)
 	for (size_t i = 0; i < c->a->threads.n && ok; i++)
 		ok = take_thread(&calls, ch, &c->a->threads.v[i]);
 	if (ok)
-		found = most_of(&calls);
+		found = most_of(c, &calls);
 	map_done(&calls.by_place);
 	vec_done(&calls.lines);
 	return found;

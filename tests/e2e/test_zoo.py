@@ -116,6 +116,20 @@ def test_judging():
     assert "| first finding is right | 0/1" in report.markdown(json.loads(json.dumps(result)))
 
 
+def test_what_gains_nothing_here_is_not_ill_here():
+    """A machine may be too fast for an ailment: its cure says so, and then silence is the right answer."""
+    ill = cases.by_name(["photos-one"])[0]
+    real = {"photos-one": gain.summary([[10, 10.1], [10, 10], [10, 10.2]])}
+    assert score.harmless(ill, real) and not score.harmless(ill, {})
+    assert not score.harmless(ill, {"photos-one": gain.summary([[10, 12], [10, 12], [10, 12.1]])})
+    assert not score.harmless(ill, {"photos-one": gain.summary([[10, 10.1], [10, 10]])}), "not known well enough"
+    row = dict(score.judge(ill, {"findings": []}), record="x", quiet=True)
+    table = {c.name: c for c in TABLE}
+    told = score.summary(table, [row])
+    assert told["top1"]["of"] == 0 and told["harmless"]["hits"] == 1 and not report.is_wrong(row)
+    assert report.is_wrong(dict(row, quiet=False))
+
+
 def facts(**changed):
     base = {"gpu": [[0.95] * 20], "cpu": [0.3] * 20, "iowait": [0.0] * 20, "gpu_memory": [[0.8] * 20],
             "gpu_memory_bytes": [[1e9] * 20], "cores": 2, "loader_processes": 2, "steps": [(0.03, 0.0)] * 50, "startup_s": 3,

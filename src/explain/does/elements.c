@@ -12,6 +12,7 @@ struct loop {
 	const struct py_source *s;
 	struct span index[NAMES_MAX], value[NAMES_MAX];
 	size_t n_index, n_value;
+	bool doubtful; /* what it goes over may be anything: `for mass, height in spectra[i]:` */
 };
 
 /* What of a loop's statements was seen. */
@@ -21,6 +22,8 @@ struct seen {
 	bool asked; /* whether an element is above or below something: of an array nobody can say */
 	bool called; /* anything is called for each, but what appends */
 	bool large;  /* a step of it is no single element's */
+	bool scalar; /* an element is made a number: int(), float() and math take no arrays */
+	bool others; /* anything is called but that, abs(), min(), max() and the like */
 };
 
 static void add_name(struct loop *l, struct span name, bool counts)
@@ -31,6 +34,14 @@ static void add_name(struct loop *l, struct span name, bool counts)
 		l->index[l->n_index++] = name;
 	else if (!counts && l->n_value < NAMES_MAX)
 		l->value[l->n_value++] = name;
+}
+
+/* `spectra[i]`, `self.peaks`: nothing is called, and nothing cut. */
+static bool is_plain(struct span s)
+{
+	if (s.n && s.p[s.n - 1] == ':')
+		s.n--;
+	return s.n && !memchr(s.p, '(', s.n) && !memchr(s.p, ':', s.n);
 }
 
 /* `for i, (a, b) in enumerate(zip(x, y)):` */
@@ -49,7 +60,9 @@ static bool read_head(struct span s, struct loop *ret)
 		 span_has(over, "ndindex(") || span_begins(over, "product(range(") ||
 		 span_begins(over, "itertools.product(range(");
 	numbers = span_begins(over, "enumerate(");
-	if (!counts && !numbers && !span_begins(over, "zip(") && !span_has(over, ".tolist()"))
+	ret->doubtful =
+	    !counts && !numbers && !span_begins(over, "zip(") && !span_has(over, ".tolist()");
+	if (ret->doubtful && !is_plain(over))
 		return false;
 	for (size_t i = 0; i < names.n;) {
 		size_t n = 0;
@@ -130,6 +143,46 @@ static bool has_call(struct span s)
 	return false;
 }
 
+/* The dotted name that is called by the bracket at `at`. */
+static struct span called_at(struct span s, size_t at)
+{
+	size_t from = at;
+
+	while (from && (py_is_word(s.p[from - 1]) || s.p[from - 1] == '.'))
+		from--;
+	return (struct span){ s.p + from, at - from };
+}
+
+/* `k = int((mass - low) / width)`: an element is a number. And is anything else called? */
+static void read_calls(const struct loop *l, struct span s, struct seen *ret)
+{
+	static const char *const numbers[] = { "int", "float", "round", "ord" };
+	static const char *const small[] = { "abs", "min", "max", "len", "bool", "chr" };
+
+	for (size_t i = 1; i < s.n; i++) {
+		struct span name, inside;
+		bool number, known = false;
+
+		if (s.p[i] != '(' || !py_is_word(s.p[i - 1]))
+			continue;
+		name = called_at(s, i);
+		number = span_begins(name, "math.");
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+			number |= span_is(name, numbers[k]);
+		for (size_t k = 0; k < sizeof(small) / sizeof(small[0]); k++)
+			known |= span_is(name, small[k]);
+		known |= span_is(name, "if") || span_is(name, "and") || span_is(name, "or") ||
+			 span_is(name, "not") || span_is(name, "in") ||
+			 (name.n > 7 && memcmp(name.p + name.n - 7, ".append", 7) == 0);
+		ret->others |= !number && !known;
+		inside = span_inside(s, s.p + i);
+		if (!number || !py_look(l->s, inside.n + 1))
+			continue;
+		ret->scalar |= has_name(l->value, l->n_value, inside) && !has_call(inside) &&
+			       !memchr(inside.p, '.', inside.n);
+	}
+}
+
 /* `if lead[i] > level and lead[i] >= lead[i - 1]:` */
 static void read_question(const struct loop *l, struct span s, struct seen *ret)
 {
@@ -171,6 +224,8 @@ static void read_statement(const struct loop *l, struct span s, struct seen *ret
 	struct span target, value;
 	bool to_element, of_element;
 
+	if (l->doubtful)
+		read_calls(l, s, ret);
 	read_question(l, s, ret);
 	if (span_begins(s, "for "))
 		return;
@@ -224,5 +279,7 @@ bool elements_loop(const struct py_source *s, uint32_t block)
 	}
 	/* `history[epoch] = ...` at the end of a long body is no such loop; and by `if sizes[k] < 9: continue` larger things
 	 * are picked, too */
+	if (l.doubtful && (!x.scalar || x.others))
+		return false;
 	return (x.written || (x.asked && !x.called)) && 2 * x.of_elements > x.assigned;
 }

@@ -147,6 +147,14 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		*ret = DOES_EVALUATE;
 		return true;
 	}
+	/* how often it is right: arrays alone need no switch for their gradients */
+	if (def &&
+	    has(k, SIGN_TRUTH | SIGN_ANSWERS | SIGN_LOOPS | SIGN_GIVES,
+		no_test | SIGN_TEACHES | SIGN_LESSENS | SIGN_BACK) &&
+	    !k->yields) {
+		*ret = DOES_EVALUATE;
+		return true;
+	}
 	/* how often it wins: it plays, and keeps nothing of it */
 	if (def &&
 	    has(k, SIGN_ASKS | SIGN_PLAYS | SIGN_LOOPS | SIGN_GIVES,

@@ -26,6 +26,8 @@ static const struct {
 	{ SIGN_RESTORES, "load_state_dict(|set_weights(|set_state" },
 	{ SIGN_TALLIES,
 	  "+=|.append(|.extend(|.sum(|.mean(|mean(|sum(|argmax(|.update(|.add(|topk(" },
+	{ SIGN_ANSWERS, ".forward(|forward(|predict(|.predict_proba(|net(|model(|self(|logits(" },
+	{ SIGN_BACK, "backward|backprop|grad|delta|update(|.step(|descend(|learn" },
 	{ SIGN_SENDS, ".post(|requests.put(|session.put(|.sendall(|.sendto(|.publish(" },
 	{ SIGN_SPLITS,
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
@@ -166,6 +168,8 @@ unsigned signs_of(struct span s, struct span raw)
 	/* env.step(action): any step but an optimiser's or a schedule's, which have been looked for */
 	if (span_has(s, ".step(") && !(signs & SIGN_LEARNS) && !span_has_any(s, "sched|lr_"))
 		signs |= SIGN_PLAYS;
+	/* `(net.forward(x).argmax(1) == y).sum()` */
+	signs |= span_has(s, "argmax(") && span_has(s, "==") ? SIGN_TRUTH : 0;
 	signs |= sends(s, raw) ? SIGN_SENDS : 0;
 	signs |= gives(s) ? SIGN_GIVES : 0;
 	return signs;

@@ -39,7 +39,10 @@ enum sign {
 	SIGN_STRETCH = 1 << 24, /* looks a stretch of a text up */
 	SIGN_ASKS = 1 << 25,    /* the model is set to be asked only */
 	SIGN_LESSONS = 1 << 26, /* what was played is kept to be learned from */
-	SIGN_SENDS = 1 << 27    /* hands something to a server */
+	SIGN_SENDS = 1 << 27,   /* hands something to a server */
+	SIGN_ANSWERS = 1 << 28, /* asks a model what it makes of something */
+	SIGN_TRUTH = 1 << 29,   /* holds the likeliest answer against the true one */
+	SIGN_BACK = 1 << 30     /* goes back through the model: gradients by hand */
 };
 
 /* SIGN_* of a statement; raw: the same as it was written, with its strings. */

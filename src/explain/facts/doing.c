@@ -3,6 +3,7 @@
  * What the critical thread is about, by topic: how much of its time goes into checkpoints, logs, waiting for
  * values of the device and so on, and the line of the program it comes from.
  */
+#include "explain/facts/evaluates.h"
 #include "explain/facts/stacked.h"
 #include "explain/ledger/topics.h"
 #include "explain/steps.h"
@@ -147,14 +148,27 @@ static uint32_t hottest(const struct doing *d)
 			&top);
 }
 
+/* Of an evaluation the line that evaluates, and not what the model does for it. */
+static uint32_t line_of(enum fact_id id, const struct evaluates *e, const struct act_row *r)
+{
+	uint32_t line = id == FACT_DOING_EVALUATE ? evaluates_line(e, r) : 0;
+
+	if (line)
+		return line;
+	return r->place ? r->place : r->leaf;
+}
+
 /* Samples tell shares of what is known; what is not is left out on both sides. */
 static void share_of(const struct activity *a, const struct act_thread *t, enum fact_id id,
 		     const struct map *savers, struct facts *f)
 {
 	struct doing d = { 0 };
+	struct evaluates evaluates = { 0 };
 	double known = 0, share, error;
 	uint32_t place;
 
+	if (id == FACT_DOING_EVALUATE)
+		evaluates_open(&evaluates, a->book);
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
 		struct act_row x = seen_as(a, r, savers);
@@ -165,7 +179,7 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 		if (!about(&x, id, fact_or(f, FACT_GPU_DRIVEN, 0) >= 2))
 			continue;
 		d.seconds += r->seconds;
-		heat_add(&d.heat, a->book, r->place ? r->place : r->leaf, r->seconds);
+		heat_add(&d.heat, a->book, line_of(id, &evaluates, r), r->seconds);
 		if (id == FACT_DISPATCH_LINE && r->place &&
 		    !goes_back(stack_book_find_place(a->book, r->place)))
 			heat_add(&d.forwards, a->book, r->place, r->seconds);

@@ -46,12 +46,10 @@ static bool is_pool(const struct facts *f)
 	return strcmp(f->v[FACT_LOADER_FRAMEWORK].text, "pool") == 0;
 }
 
-/* A framework's loader starts its workers where the loop over it begins, a pool where it is made. */
+/* A framework's loader starts its workers where the loop over it begins. */
 static void where(struct finding *x, const struct facts *f)
 {
-	if (is_pool(f))
-		loading_where_made(x, f);
-	else if (f->v[FACT_DOING_START_WORKERS].place)
+	if (f->v[FACT_DOING_START_WORKERS].place)
 		rule_where(x, f, FACT_DOING_START_WORKERS);
 	else
 		rule_where(x, f, f->v[FACT_LOADER_LINE].place ? FACT_LOADER_LINE : FACT_LOAD_PLACE);
@@ -176,21 +174,33 @@ static enum answer judge(const struct facts *f, struct opinion *o)
 		if (fact_or(f, FACT_LOADER_GENERATIONS, 0) >= generations_least)
 			o->finding.note = false;
 		fix_pool(&o->finding, f);
-		if (f->v[FACT_LOADER_MADE].known && is_pool(f))
-			rule_where(&o->finding, f, FACT_LOADER_MADE);
 		return a;
 	}
 	return answer_or(a, by_workers(f, o));
+}
+
+/* Where it is to be mended: the time is lost where the loop over it begins, which is another line. */
+static void point(struct finding *x, const struct facts *f)
+{
+	char lost[sizeof(f->v[0].text)];
+	const struct fact *line = &f->v[FACT_DOING_START_WORKERS];
+
+	if (!f->v[FACT_LOADER_MADE].known)
+		return;
+	if (!line->place)
+		line = &f->v[FACT_LOADER_LINE];
+	snprintf(lost, sizeof(lost), "%s", line->place ? line->text : "");
+	rule_where(x, f, FACT_LOADER_MADE);
+	if (*lost && !is_pool(f))
+		rule_because(x, f, FACT_LOADER_MADE, "they are started at %s", lost);
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	enum answer a = judge(f, o);
 
-	/* where the time is lost is one line, where it is to be mended another */
-	if (a == ANSWER_YES && !is_pool(f))
-		rule_because(&o->finding, f, FACT_LOADER_MADE, "the loader is made at %s",
-			     f->v[FACT_LOADER_MADE].text);
+	if (a == ANSWER_YES)
+		point(&o->finding, f);
 	return a;
 }
 

@@ -77,6 +77,21 @@ static void not_beyond_a_library(void **state)
 	told_done(&t);
 }
 
+/* Two lines of one function have half of it each: it is that function, and the line that has more. */
+static void lines_of_one_function(void **state)
+{
+	struct told t;
+	const struct finding *x = tell(&t, "log-yes-reply", "logging_stall");
+
+	(void)state;
+	assert_string_equal(x->where.function, "Client._post");
+	assert_int_equal(x->where.n_callers, 3);
+	assert_int_equal(x->where.callers[0].line, 21);
+	assert_string_equal(x->where.callers[1].function, "Board.after_step");
+	assert_int_equal(x->where.callers[1].line, 55);
+	told_done(&t);
+}
+
 /* The line of an exception was in no stack: nobody can say who called it. */
 static void none_of_an_exception(void **state)
 {
@@ -95,6 +110,7 @@ int main(void)
 		cmocka_unit_test(up_to_the_loop),
 		cmocka_unit_test(none_above_the_loop),
 		cmocka_unit_test(not_beyond_a_library),
+		cmocka_unit_test(lines_of_one_function),
 		cmocka_unit_test(none_of_an_exception),
 	};
 

@@ -132,9 +132,39 @@ static void picks(void **state)
 	       "");
 }
 
+/* Whatever it goes over: what int() takes is one number. */
+static void made_numbers(void **state)
+{
+	(void)state;
+	expect("def bins(batch):\n"
+	       "    for row, i in enumerate(batch):\n"
+	       "        for mass, height in spectra[i]:\n"
+	       "            k = int((mass - 20) / WIDTH)\n"
+	       "            if 0 <= k < BINS:\n"
+	       "                out[row, k] += height\n"
+	       "    return out\n",
+	       "elements 3-6");
+	/* a sum is a number, and no element; pictures; whatever is called for each */
+	expect("def sizes(parts):\n"
+	       "    for part, weight in parts:\n"
+	       "        k = int(part.sum())\n"
+	       "        out[k] += weight\n",
+	       "");
+	expect("def labels(samples):\n"
+	       "    for path, label in samples:\n"
+	       "        y = int(label)\n"
+	       "        out[y] += measure(path)\n",
+	       "");
+	expect("def sums(parts):\n"
+	       "    for part, weight in parts:\n"
+	       "        out[part] += weight\n",
+	       "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(made_numbers),
 		cmocka_unit_test(goes_over_elements),
 		cmocka_unit_test(goes_over_more_than_elements),
 		cmocka_unit_test(picks),
