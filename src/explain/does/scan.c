@@ -130,36 +130,37 @@ static bool takes_words(const struct sums *k)
 	       has(k, 0, SIGN_WRITES | SIGN_NO_GRAD | SIGN_PLAYS | SIGN_READS);
 }
 
-/* The first that holds. */
-static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
+/* The model is asked, and nothing learnt. */
+static bool evaluates(const struct scanner *x, uint32_t b)
 {
 	const struct sums *k = &x->of[b];
 	const unsigned no_test = SIGN_LEARNS | SIGN_CHANGES | SIGN_PLAYS;
 	bool def = x->s.blocks.v[b].kind == PY_DEF;
 
-	if (k->held && has(k, 0, no_test)) {
-		*ret = DOES_EVALUATE;
+	if (k->held && has(k, 0, no_test))
 		return true;
-	}
+	if (k->yields)
+		return false;
 	if ((k->head ||
 	     (def && k->signs & SIGN_NO_GRAD && k->signs & (SIGN_TALLIES | SIGN_GIVES))) &&
-	    has(k, SIGN_LOOPS, no_test) && !k->yields) {
-		*ret = DOES_EVALUATE;
+	    has(k, SIGN_LOOPS, no_test))
 		return true;
-	}
 	/* how often it is right: arrays alone need no switch for their gradients */
-	if (def &&
-	    has(k, SIGN_TRUTH | SIGN_ANSWERS | SIGN_LOOPS | SIGN_GIVES,
-		no_test | SIGN_TEACHES | SIGN_LESSENS | SIGN_BACK) &&
-	    !k->yields) {
-		*ret = DOES_EVALUATE;
+	if (def && has(k, SIGN_TRUTH | SIGN_ANSWERS | SIGN_LOOPS | SIGN_GIVES,
+		       no_test | SIGN_TEACHES | SIGN_LESSENS | SIGN_BACK))
 		return true;
-	}
 	/* how often it wins: it plays, and keeps nothing of it */
-	if (def &&
-	    has(k, SIGN_ASKS | SIGN_PLAYS | SIGN_LOOPS | SIGN_GIVES,
-		SIGN_LEARNS | SIGN_CHANGES | SIGN_LESSONS) &&
-	    !k->yields) {
+	return def && has(k, SIGN_ASKS | SIGN_PLAYS | SIGN_LOOPS | SIGN_GIVES,
+			  SIGN_LEARNS | SIGN_CHANGES | SIGN_LESSONS);
+}
+
+/* The first that holds. */
+static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
+{
+	const struct sums *k = &x->of[b];
+	bool def = x->s.blocks.v[b].kind == PY_DEF;
+
+	if (evaluates(x, b)) {
 		*ret = DOES_EVALUATE;
 		return true;
 	}

@@ -107,10 +107,8 @@ static void none_of_an_exception(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(up_to_the_loop),
-		cmocka_unit_test(none_above_the_loop),
-		cmocka_unit_test(not_beyond_a_library),
-		cmocka_unit_test(lines_of_one_function),
+		cmocka_unit_test(up_to_the_loop),       cmocka_unit_test(none_above_the_loop),
+		cmocka_unit_test(not_beyond_a_library), cmocka_unit_test(lines_of_one_function),
 		cmocka_unit_test(none_of_an_exception),
 	};
 
