@@ -146,7 +146,7 @@ bool text_trains(const struct text_sense *t, const struct place *p)
 static bool awaits_input(const struct act_row *r)
 {
 	return !r->unknown && r->phase == PHASE_NONE && r->text_topics & TOPIC_BIT(TOPIC_LOADS) &&
-	       !(r->topics & TOPIC_BIT(TOPIC_LOG)) &&
+	       !(r->text_topics & TOPIC_BIT(TOPIC_LOG)) &&
 	       (r->kind == WAIT_PIPE || r->kind == WAIT_SOCKET || r->kind == WAIT_POLL) &&
 	       (r->state == TIME_OTHER || r->state == TIME_IDLE);
 }
@@ -166,7 +166,8 @@ void rows_of_text(struct activity *a, const struct act_thread *t)
 		if (!row_is_nameless(r) || r->topics & TOPIC_BIT(TOPIC_EVALUATE))
 			continue;
 		/* a log that reads what it is answered is a log */
-		if (r->topics & TOPIC_BIT(TOPIC_LOADS) && !(r->topics & TOPIC_BIT(TOPIC_LOG))) {
+		if (r->topics & TOPIC_BIT(TOPIC_LOADS) &&
+		    !(r->text_topics & TOPIC_BIT(TOPIC_LOG))) {
 			r->state = TIME_DATA_LOAD;
 			r->phase = PHASE_LOAD_GUESS;
 			r->matched = true;

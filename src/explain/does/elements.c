@@ -159,7 +159,7 @@ static void read_calls(const struct loop *l, struct span s, struct seen *ret)
 	static const char *const numbers[] = { "int", "float", "round", "ord" };
 	static const char *const small[] = { "abs", "min", "max", "len", "bool", "chr" };
 
-	for (size_t i = 1; i < s.n; i++) {
+	for (size_t i = 1; i < s.n && !ret->others; i++) {
 		struct span name, inside;
 		bool number, known = false;
 
@@ -175,9 +175,11 @@ static void read_calls(const struct loop *l, struct span s, struct seen *ret)
 			 span_is(name, "not") || span_is(name, "in") ||
 			 (name.n > 7 && memcmp(name.p + name.n - 7, ".append", 7) == 0);
 		ret->others |= !number && !known;
-		inside = span_inside(s, s.p + i);
-		if (!number || !py_look(l->s, inside.n + 1))
+		if (!number)
 			continue;
+		if (!py_look(l->s, s.n - i))
+			return;
+		inside = span_inside(s, s.p + i);
 		ret->scalar |= has_name(l->value, l->n_value, inside) && !has_call(inside) &&
 			       !memchr(inside.p, '.', inside.n);
 	}

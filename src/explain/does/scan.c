@@ -23,6 +23,11 @@ static const unsigned not_elements = SIGN_LEARNS | SIGN_NO_GRAD | SIGN_PLAYS | S
 				     SIGN_SAVES | SIGN_WRITES | SIGN_READS | SIGN_RESTORES |
 				     SIGN_TEACHES;
 
+/* Where gradients are there to be switched off. */
+static const char *const frameworks =
+    "import torch|from torch|import jax|from jax|tensorflow|import keras|from keras|"
+    "mxnet|lightning|import flax|from flax|paddle|tinygrad|mindspore|autograd";
+
 struct sums {
 	unsigned signs;
 	bool
@@ -38,6 +43,7 @@ struct scanner {
 	struct sums *of; /* by block */
 	struct does *ret;
 	size_t found;
+	bool framework; /* it imports one that makes gradients */
 };
 
 /* The statement as it was written, with its strings. Clean text has the same length. */
@@ -102,6 +108,10 @@ static void read_heads(struct scanner *x)
 	}
 }
 
+/* Of what is sent. */
+static const unsigned no_log = SIGN_GIVES | SIGN_STATE | SIGN_WEIGHTS | SIGN_RAW | SIGN_RESTORES |
+			       SIGN_CHANGES | SIGN_PLAYS | SIGN_NO_GRAD;
+
 static bool has(const struct sums *k, unsigned all, unsigned none)
 {
 	return (k->signs & all) == all && !(k->signs & none);
@@ -146,8 +156,9 @@ static bool evaluates(const struct scanner *x, uint32_t b)
 	    has(k, SIGN_LOOPS, no_test))
 		return true;
 	/* how often it is right: arrays alone need no switch for their gradients */
-	if (def && has(k, SIGN_TRUTH | SIGN_ANSWERS | SIGN_LOOPS | SIGN_GIVES,
-		       no_test | SIGN_TEACHES | SIGN_LESSENS | SIGN_BACK))
+	if (def && !x->framework &&
+	    has(k, SIGN_TRUTH | SIGN_ANSWERS | SIGN_LOOPS | SIGN_GIVES,
+		no_test | SIGN_TEACHES | SIGN_LESSENS | SIGN_BACK))
 		return true;
 	/* how often it wins: it plays, and keeps nothing of it */
 	return def && has(k, SIGN_ASKS | SIGN_PLAYS | SIGN_LOOPS | SIGN_GIVES,
@@ -183,8 +194,8 @@ static bool judge(const struct scanner *x, uint32_t b, enum does_what *ret)
 		*ret = DOES_SAVE;
 		return true;
 	}
-	/* whoever sends reads the reply */
-	if ((has(k, SIGN_WRITES, SIGN_READS | SIGN_GIVES) || has(k, SIGN_SENDS, SIGN_GIVES)) &&
+	/* whoever sends reads the reply; weights that are exchanged, and answers that are used, are no logs */
+	if ((has(k, SIGN_WRITES, SIGN_READS | SIGN_GIVES) || has(k, SIGN_SENDS, no_log)) &&
 	    !k->yields) {
 		*ret = DOES_LOG;
 		return true;
@@ -331,6 +342,7 @@ size_t does_scan(const char *text, size_t n, struct does ret[DOES_OF_FILE])
 	if (py_source_read(&x.s, text, n) == 0) {
 		x.s.left = &x.left;
 		x.of = calloc(x.s.blocks.n, sizeof(*x.of));
+		x.framework = span_has_any((struct span){ x.s.clean, x.s.n }, frameworks);
 	}
 	if (x.of) {
 		read_heads(&x);

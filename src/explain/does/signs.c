@@ -27,8 +27,9 @@ static const struct {
 	{ SIGN_TALLIES,
 	  "+=|.append(|.extend(|.sum(|.mean(|mean(|sum(|argmax(|.update(|.add(|topk(" },
 	{ SIGN_ANSWERS, ".forward(|forward(|predict(|.predict_proba(|net(|model(|self(|logits(" },
-	{ SIGN_BACK, "backward|backprop|grad|delta|update(|.step(|descend(|learn" },
-	{ SIGN_SENDS, ".post(|requests.put(|session.put(|.sendall(|.sendto(|.publish(" },
+	{ SIGN_BACK, "backward|backprop|grad|delta|update(|.step(|step(|descend(|learn|genome|"
+		     "population|theta|mutat|perturb|sigma|cross_entropy|criterion" },
+	{ SIGN_SENDS, ".post(|requests.put(|session.put(" },
 	{ SIGN_SPLITS,
 	  ".split(|.lower()|.findall(|.finditer(|re.sub(|.casefold()|.isalpha()|.isalnum()|"
 	  "unicodedata.|.translate(|.splitlines(|.partition(" },
@@ -38,7 +39,8 @@ static const struct {
 	{ SIGN_STATE, "state_dict()|get_weights(" },
 	{ SIGN_WEIGHTS, ".parameters()|named_parameters(" },
 	{ SIGN_MATRIX, " @ |.dot(|matmul(|np.outer(|einsum(" },
-	{ SIGN_RAW, "tobytes(|memoryview(|struct.pack(" },
+	{ SIGN_RAW,
+	  "tobytes(|memoryview(|struct.pack(|struct.unpack(|frombuffer(|loads(|.json()|.content" },
 	{ SIGN_SAVES | SIGN_WRITES, "torch.save(|pickle.dump(|np.save(|np.savez|numpy.save|joblib."
 				    "dump(|.tofile(|save_file(|save_pretrained(|"
 				    "marshal.dump(|.save_weights(|save_model(|save_parameters(" },
@@ -104,21 +106,23 @@ static bool sends(struct span s, struct span raw)
 	       (span_has(s, "urlopen(") && span_has(s, "data="));
 }
 
-/* More than whether it worked. */
+/* More than whether it worked: `return True`, `return reply.status`. */
 static bool gives(struct span s)
 {
-	static const char *const whether[] = { " True", " False", ".status", ".ok",
-					       ".status_code" };
+	static const char *const whether[] = { ".status", ".ok", ".status_code" };
+	struct span value;
 
 	if (!span_begins(s, "return") || s.n <= strlen("return") ||
 	    span_has_any(s, "return None|return path"))
 		return false;
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\n'))
-		s.n--;
+	value = span_trim((struct span){ s.p + strlen("return"), s.n - strlen("return") });
+	if (span_is(value, "True") || span_is(value, "False"))
+		return false;
 	for (size_t i = 0; i < sizeof(whether) / sizeof(whether[0]); i++) {
 		size_t n = strlen(whether[i]);
 
-		if (s.n > n && memcmp(s.p + s.n - n, whether[i], n) == 0)
+		if (value.n > n && span_is_name(value) &&
+		    memcmp(value.p + value.n - n, whether[i], n) == 0)
 			return false;
 	}
 	return true;
@@ -170,6 +174,8 @@ unsigned signs_of(struct span s, struct span raw)
 		signs |= SIGN_PLAYS;
 	/* `(net.forward(x).argmax(1) == y).sum()` */
 	signs |= span_has(s, "argmax(") && span_has(s, "==") ? SIGN_TRUTH : 0;
+	/* `self.w[y] += x`: of a perceptron that is learning, of a tally none is lost */
+	signs |= span_has_any(s, "] += |] -= ") ? SIGN_BACK : 0;
 	signs |= sends(s, raw) ? SIGN_SENDS : 0;
 	signs |= gives(s) ? SIGN_GIVES : 0;
 	return signs;

@@ -26,7 +26,7 @@ enum sign {
 	SIGN_SPLITS = 1 << 12,   /* takes text apart */
 	SIGN_LOOKS_UP = 1 << 13, /* in a vocabulary */
 	SIGN_WEIGHTS = 1 << 14,  /* goes over the model's weights, for whatever it is */
-	SIGN_RAW = 1 << 15,      /* their bytes as they are */
+	SIGN_RAW = 1 << 15,      /* bytes as they are, or what is in them */
 	SIGN_TEACHES = 1 << 16,  /* arrays are changed by a rate times a gradient */
 	SIGN_MATRIX = 1 << 17,   /* multiplies matrices */
 	SIGN_SURELY =

@@ -168,7 +168,7 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 	uint32_t place;
 
 	if (id == FACT_DOING_EVALUATE)
-		evaluates_open(&evaluates, a->book);
+		evaluates_open(&evaluates, a, t);
 	for (size_t k = t->row; k < t->row + t->n_rows; k++) {
 		const struct act_row *r = &a->rows.v[k];
 		struct act_row x = seen_as(a, r, savers);
@@ -190,6 +190,7 @@ static void share_of(const struct activity *a, const struct act_thread *t, enum 
 	place = hottest(&d);
 	if (place)
 		fact_set_place(f, id, place);
+	evaluates_done(&evaluates);
 	heat_done(&d.heat);
 	heat_done(&d.forwards);
 }

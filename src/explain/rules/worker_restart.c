@@ -179,20 +179,24 @@ static enum answer judge(const struct facts *f, struct opinion *o)
 	return answer_or(a, by_workers(f, o));
 }
 
-/* Where it is to be mended: the time is lost where the loop over it begins, which is another line. */
+/* Where it is to be mended, if that is one line: the time is lost where the loop over it begins. */
 static void point(struct finding *x, const struct facts *f)
 {
-	char lost[sizeof(f->v[0].text)];
-	const struct fact *line = &f->v[FACT_DOING_START_WORKERS];
+	const struct fact *made = &f->v[FACT_LOADER_MADE];
+	enum fact_id lost =
+	    f->v[FACT_DOING_START_WORKERS].place ? FACT_DOING_START_WORKERS : FACT_LOADER_LINE;
 
-	if (!f->v[FACT_LOADER_MADE].known)
+	if (!made->known)
 		return;
-	if (!line->place)
-		line = &f->v[FACT_LOADER_LINE];
-	snprintf(lost, sizeof(lost), "%s", line->place ? line->text : "");
+	if (made->value > 1 && !is_pool(f)) {
+		rule_because(x, f, FACT_LOADER_MADE, "the loader is made at %s", made->text);
+		return;
+	}
 	rule_where(x, f, FACT_LOADER_MADE);
-	if (*lost && !is_pool(f))
-		rule_because(x, f, FACT_LOADER_MADE, "they are started at %s", lost);
+	if (f->v[lost].place && !is_pool(f))
+		rule_because(x, f, lost, "%s at %s",
+			     lost == FACT_LOADER_LINE ? "the data is taken" : "they are started",
+			     f->v[lost].text);
 }
 
 static enum answer check(const struct facts *f, struct opinion *o)

@@ -36,6 +36,17 @@ static void asks(void **state)
 	       "    conn.request(\"GET\", name)\n"
 	       "    return conn.getresponse().read()\n",
 	       "load 1-3");
+	/* weights are exchanged, and answers are used */
+	expect("def share(url, net):\n"
+	       "    r = requests.post(url, data=pickle.dumps(net.state_dict()))\n"
+	       "    net.load_state_dict(pickle.loads(r.content))\n",
+	       "");
+	expect("def fill(self):\n"
+	       "    self.batch = requests.post(self.url, json=self.wanted).json()\n",
+	       "");
+	expect("def pair(path, table):\n"
+	       "    return np.load(path), True\n",
+	       "load 1-2");
 	/* a method of the same name with nothing behind it */
 	expect("def page(conn, name):\n"
 	       "    conn.request(\"GET\", name)\n",

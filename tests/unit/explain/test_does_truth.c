@@ -39,6 +39,38 @@ static void learns_meanwhile(void **state)
 	       "");
 }
 
+/* The half of a training that goes forwards, where another makes the gradients. */
+static void goes_forwards(void **state)
+{
+	(void)state;
+	expect("import torch\n"
+	       "def losses(model, batches):\n"
+	       "    total, hits = 0, 0\n"
+	       "    for x, y in batches:\n"
+	       "        out = model(x)\n"
+	       "        total = total + far(out, y)\n"
+	       "        hits += (out.argmax(1) == y).sum()\n"
+	       "    return total, hits\n",
+	       "");
+	/* how fit one of many is, which is what is learnt from; a perceptron, without a rate */
+	expect("def fitness(genome, batches):\n"
+	       "    hits = n = 0\n"
+	       "    for x, y in batches:\n"
+	       "        hits += (forward(genome, x).argmax(1) == y).sum()\n"
+	       "        n += len(y)\n"
+	       "    return hits / n\n",
+	       "");
+	expect("def sweep(self, xs, ys):\n"
+	       "    right = 0\n"
+	       "    for x, y in zip(xs, ys):\n"
+	       "        s = self.forward(x)\n"
+	       "        right += int(np.argmax(s) == y)\n"
+	       "        self.w[y] += x\n"
+	       "        self.w[s.argmax()] -= x\n"
+	       "    return right\n",
+	       "elements 3-7");
+}
+
 static void asks_nobody(void **state)
 {
 	(void)state;
@@ -56,6 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_hits),
 		cmocka_unit_test(learns_meanwhile),
+		cmocka_unit_test(goes_forwards),
 		cmocka_unit_test(asks_nobody),
 	};
 
