@@ -130,7 +130,7 @@ MEMORY = [
 MACHINE = [
     ill("digits-blas", "digits.py", "thread_oversubscription", "--models 3 --blas 8", "--models 3 --blas 1", marks="",
         tags=("alike", "cores_full")),
-    ill("table-threads", "table.py", "thread_oversubscription", "--threads 16 --width 512", "--threads 2 --width 512", marks="",
+    ill("table-threads", "table.py", "thread_oversubscription", "--threads 16 --width 512", "--threads 1 --width 512", marks="",
         tags=("cores_full",)),
     outside("digits-quota-low", "digits.py", "cpu_quota", "--blas 2", injure={"cpu": 1.5}, tags=("alike", "cores_full")),
     outside("digits-quota", "digits.py", "cpu_quota", "--blas 2", injure={"cpu": 0.8}, tags=("cores_full",)),

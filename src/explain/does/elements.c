@@ -12,6 +12,7 @@ struct loop {
 	const struct py_source *s;
 	struct span index[NAMES_MAX], value[NAMES_MAX];
 	size_t n_index, n_value;
+	bool steps;    /* `while at < len(signal):`, and the name goes on in it */
 	bool doubtful; /* what it goes over may be anything: `for mass, height in spectra[i]:` */
 };
 
@@ -44,6 +45,21 @@ static bool is_plain(struct span s)
 	return s.n && !memchr(s.p, '(', s.n) && !memchr(s.p, ':', s.n);
 }
 
+/* `while at < len(signal) - 1:` */
+static bool read_while(struct span s, struct loop *ret)
+{
+	size_t from = strlen("while "), n = 0;
+
+	while (from + n < s.n && py_is_word(s.p[from + n]))
+		n++;
+	if (!n || from + n + 1 >= s.n || !span_begins(s, "while ") || s.p[from + n] != ' ' ||
+	    !memchr("<>", s.p[from + n + 1], 2))
+		return false;
+	add_name(ret, (struct span){ s.p + from, n }, true);
+	ret->steps = ret->doubtful = true;
+	return ret->n_index > 0;
+}
+
 /* `for i, (a, b) in enumerate(zip(x, y)):` */
 static bool read_head(struct span s, struct loop *ret)
 {
@@ -51,6 +67,8 @@ static bool read_head(struct span s, struct loop *ret)
 	struct span names, over;
 	bool counts, numbers;
 
+	if (span_begins(s, "while "))
+		return read_while(s, ret);
 	/* "for in x:" has no names */
 	if (!span_begins(s, "for ") || !in || in < s.p + 4)
 		return false;
@@ -212,12 +230,48 @@ static void read_append(const struct loop *l, struct span s, struct seen *ret)
 		return;
 	}
 	inside = span_inside(s, at + 7);
-	element = has_element(l, inside, ret) && !memchr(inside.p, '(', inside.n);
+	element = has_element(l, inside, ret) && !has_call(inside);
 	ret->called |= has_call(inside);
 	ret->assigned++;
 	ret->of_elements +=
 	    element || (span_is_name(span_trim(inside)) && has_name(l->index, l->n_index, inside));
 	ret->written |= element;
+}
+
+/* `at`, `at +` of `at += step` */
+static bool is_index(const struct loop *l, struct span target)
+{
+	while (target.n && memchr(" +-*/", target.p[target.n - 1], 5))
+		target.n--;
+	for (size_t i = 0; i < l->n_index; i++)
+		if (target.n == l->index[i].n && target.n &&
+		    memcmp(target.p, l->index[i].p, target.n) == 0)
+			return true;
+	return false;
+}
+
+/* Does the name of a `while` go on in it? And names that are whole numbers of it: `k = int(at)`. */
+static bool read_steps(struct loop *l, uint32_t block)
+{
+	const struct py_source *s = l->s;
+	bool goes_on = false;
+
+	for (size_t i = s->blocks.v[block].head + 1; i < s->statements.n; i++) {
+		const struct py_statement *t = &s->statements.v[i];
+		struct span u = span_of(t), targets, value;
+
+		if (t->line > s->blocks.v[block].to || !py_look(s, 2 * t->n))
+			break;
+		if (!py_within(s, t->block, block))
+			continue;
+		goes_on |= is_index(l, (struct span){ u.p, assigns_at(u) }) &&
+			   assigns_at(u) < u.n && memchr("+-", u.p[assigns_at(u) - 1], 2);
+		if (span_assignment(u, &targets, &value) && span_begins(value, "int(") &&
+		    has_name(l->index, l->n_index, value) && span_is_name(span_trim(targets)) &&
+		    !has_call((struct span){ value.p + 4, value.n - 4 }))
+			add_name(l, span_trim(targets), true);
+	}
+	return goes_on;
 }
 
 static void read_statement(const struct loop *l, struct span s, struct seen *ret)
@@ -237,8 +291,11 @@ static void read_statement(const struct loop *l, struct span s, struct seen *ret
 	}
 	target = (struct span){ s.p, at };
 	value = (struct span){ s.p + at + 1, s.n - at - 1 };
+	if (l->steps && is_index(l, target))
+		return;
 	to_element = has_element(l, target, ret);
-	of_element = has_element(l, value, ret) || has_name(l->value, l->n_value, value);
+	of_element = has_element(l, value, ret) || has_name(l->value, l->n_value, value) ||
+		     (l->steps && has_name(l->index, l->n_index, value));
 	ret->called |= has_call(value);
 	ret->assigned++;
 	ret->of_elements += to_element || of_element;
@@ -263,7 +320,8 @@ bool elements_loop(const struct py_source *s, uint32_t block)
 	if (s->blocks.v[block].kind != PY_LOOP ||
 	    !read_head(span_of(&s->statements.v[s->blocks.v[block].head]), &l))
 		return false;
-	if (is_large(span_of(&s->statements.v[s->blocks.v[block].head])))
+	if (is_large(span_of(&s->statements.v[s->blocks.v[block].head])) ||
+	    (l.steps && !read_steps(&l, block)))
 		return false;
 	for (size_t i = s->blocks.v[block].head + 1; i < s->statements.n; i++) {
 		const struct py_statement *t = &s->statements.v[i];
@@ -281,7 +339,7 @@ bool elements_loop(const struct py_source *s, uint32_t block)
 	}
 	/* `history[epoch] = ...` at the end of a long body is no such loop; and by `if sizes[k] < 9: continue` larger things
 	 * are picked, too */
-	if (l.doubtful && (!x.scalar || x.others))
+	if (l.doubtful && ((!x.scalar && !l.steps) || x.others))
 		return false;
 	return (x.written || (x.asked && !x.called)) && 2 * x.of_elements > x.assigned;
 }

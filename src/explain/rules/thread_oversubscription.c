@@ -146,7 +146,11 @@ static void pools(struct finding *x, const struct facts *f, double ready, double
 		 "give %s %d thread%s: OMP_NUM_THREADS=%d (OPENBLAS_, MKL_ likewise), "
 		 "torch.set_num_threads(%d), cv2.setNumThreads(0)%s",
 		 n > 1 ? "each process" : "it", each, each == 1 ? "" : "s", each, each,
-		 n > allowed ? ", and start fewer processes than cores" : "");
+		 n > allowed ? ", and start fewer processes than cores"
+		 : n == 1 && each > 1
+		     ? "; if that is slower, 1: OpenMP and a math library may have "
+		       "a pool each"
+		     : "");
 	snprintf(x->edit, sizeof(x->edit), "OMP_NUM_THREADS=%d", each);
 	x->high = ready / allowed;
 	x->speedup = sqrt(x->low * x->high);

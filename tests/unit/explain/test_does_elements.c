@@ -132,6 +132,37 @@ static void picks(void **state)
 	       "");
 }
 
+static void steps_on(void **state)
+{
+	(void)state;
+	expect("def slower(signal, step):\n"
+	       "    out, at = [], 0.0\n"
+	       "    while at < len(signal) - 1:\n"
+	       "        k = int(at)\n"
+	       "        f = at - k\n"
+	       "        out.append((1 - f) * signal[k] + f * signal[k + 1])\n"
+	       "        at += step\n"
+	       "    return out\n",
+	       "elements 3-7");
+	/* it asks somebody each time; it stands still; it takes stretches */
+	expect("def turns(n):\n"
+	       "    k = 0\n"
+	       "    while k < n:\n"
+	       "        seen[k] = play(boards[k])\n"
+	       "        k += 1\n",
+	       "");
+	expect("def waits(n):\n"
+	       "    while k < n:\n"
+	       "        seen[k] = boards[k]\n",
+	       "");
+	expect("def parts(x, n):\n"
+	       "    k = 0\n"
+	       "    while k < n:\n"
+	       "        out.append(x[k:k + 32])\n"
+	       "        k += 32\n",
+	       "");
+}
+
 /* Whatever it goes over: what int() takes is one number. */
 static void made_numbers(void **state)
 {
@@ -165,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made_numbers),
+		cmocka_unit_test(steps_on),
 		cmocka_unit_test(goes_over_elements),
 		cmocka_unit_test(goes_over_more_than_elements),
 		cmocka_unit_test(picks),
