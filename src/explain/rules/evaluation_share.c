@@ -26,11 +26,21 @@ static const struct stall stall = {
 /* A program that does nothing else is an evaluation, and there is nothing to do less often. */
 static const double nothing_else = 0.9;
 
+/* Who hands out steps ahead waits for all of them where it first asks for a value, and that may be in an evaluation: on a
+ * GPU that always has work, nobody can tell from the waiting thread whose work it is. */
+static const double full = 0.9, waiting = 0.5;
+
+static bool may_wait_for_steps(const struct facts *f)
+{
+	return fact_or(f, FACT_GPU_BUSY, 0) >= full && fact_or(f, FACT_TIME_GPU_WAIT, 0) >= waiting;
+}
+
 static enum answer check(const struct facts *f, struct opinion *o)
 {
 	enum answer r = stall_check(&stall, f, o);
 
-	o->finding.note = o->finding.note || fact_or(f, FACT_DOING_EVALUATE, 0) > nothing_else;
+	o->finding.note = o->finding.note || fact_or(f, FACT_DOING_EVALUATE, 0) > nothing_else ||
+			  may_wait_for_steps(f);
 	return r;
 }
 
